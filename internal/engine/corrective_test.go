@@ -152,3 +152,58 @@ func TestPartialChangeIsNotReportedAsNoop(t *testing.T) {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
+
+// A run of a nest removes what the test puts there before. It says how many things were removed because of drift.
+func TestWhatAppearsWhereAllIsPurgedIsDrift(t *testing.T) {
+	type visit struct {
+		puts    string
+		catalog string
+		noop    bool
+		fails   bool
+	}
+	for name, test := range map[string]struct {
+		visits []visit
+		want   []string
+	}{
+		"what was there before the first run is none":   {[]visit{{puts: "a", catalog: "1"}}, []string{"Changed"}},
+		"what appears later is":                         {[]visit{{catalog: "1"}, {puts: "a", catalog: "1"}}, []string{"", "Changed drift"}},
+		"after a run that removed things":               {[]visit{{puts: "a", catalog: "1"}, {puts: "b", catalog: "1"}}, []string{"Changed", "Changed drift"}},
+		"what a new catalog removes is none":            {[]visit{{catalog: "1"}, {puts: "a", catalog: "2"}}, []string{"", "Changed"}},
+		"what was only reported":                        {[]visit{{catalog: "1", noop: true}, {puts: "a", catalog: "1", noop: true}, {catalog: "1", noop: true}}, []string{"", "Noop drift", "Noop drift"}},
+		"what was there before it was reported is none": {[]visit{{puts: "a", catalog: "1", noop: true}, {catalog: "1", noop: true}, {catalog: "1"}}, []string{"Noop", "Noop", "Changed"}},
+		"what a failure left is none":                   {[]visit{{puts: "a", catalog: "1", fails: true}, {catalog: "1"}}, []string{"Failed", "Changed"}},
+		"a catalog without a digest":                    {[]visit{{}, {puts: "a"}}, []string{"", "Changed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, store := newWorld(), newMemory()
+			w.things["n"] = redThing("n")
+			w.nested = map[string][]string{"n": {"no a", "no b"}}
+			var got []string
+			for _, v := range test.visits {
+				delete(w.fail, "write a")
+				if v.fails {
+					w.fail["write a"] = errBroken
+				}
+				if v.puts != "" {
+					w.things[v.puts] = redThing(v.puts)
+				}
+				nest := w.item(t, "Nest/n", red)
+				nest.Noop = new(v.noop)
+				report := transact(t, []resource.Item{nest}, storing(store), func(tx *engine.Transaction) { tx.Digest = v.catalog })
+				said := ""
+				for _, r := range report.Resources {
+					if r.Ref.Kind == "Thing" {
+						said = string(r.State)
+						if r.Corrective() {
+							said += " drift"
+						}
+					}
+				}
+				got = append(got, said)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

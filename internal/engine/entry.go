@@ -19,6 +19,8 @@ type entry struct {
 	thing            resource.Ref // see [resource.Item.Thing]: what is remembered, is by it
 	situation        decide.Situation
 	comparison       resource.Comparison
+	generator        *entry // that generated it; nil for a resource of the catalog
+	complete         bool   // all that it generates is in sync
 	report           report.ResourceReport
 	began            time.Time
 	took             time.Duration   // to read it, or its share of reading many

@@ -60,7 +60,7 @@ func (r *run) remember(e *entry) {
 		return
 	}
 	old := r.Store.Observed(e.thing)
-	if values := valuesToRemember(e.comparison, old); !maps.Equal(old, values) {
+	if values := r.withCompleteness(e, valuesToRemember(e.comparison, old), old); !maps.Equal(old, values) {
 		r.Store.SetObserved(e.thing, values)
 	}
 }
@@ -82,6 +82,33 @@ func valuesToRemember(c resource.Comparison, old map[string]string) map[string]s
 		}
 	}
 	return values
+}
+
+// completeFor is where the digest of the catalog is remembered with which all that a resource generates was in sync. It is no
+// name of a property.
+const completeFor = "complete for"
+
+// withCompleteness adds that to the values to remember.
+func (r *run) withCompleteness(e *entry, values, old map[string]string) map[string]string {
+	is := old[completeFor]
+	if e.complete && r.Digest != "" {
+		is = r.Digest
+	}
+	if is == "" || values[completeFor] == is {
+		return values
+	}
+	values = maps.Clone(values)
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[completeFor] = is
+	return values
+}
+
+// appeared reports whether a generated resource removes something that appeared by itself: nothing was left to remove when the
+// same catalog was applied before. In Puppet, no purge is corrective.
+func (r *run) appeared(e *entry, c resource.Change) bool {
+	return e.generator != nil && c.Removes() && r.Digest != "" && r.Store.Observed(e.generator.thing)[completeFor] == r.Digest
 }
 
 // recordLook remembers when a resource with a schedule was looked at.

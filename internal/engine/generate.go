@@ -70,6 +70,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	call := r.call()
 	call.Note = e.addNote
 	h := call.Reader(r.Reader)
+	e.complete = true
 	err := resource.Guarded(func() error {
 		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, catalogView{r}) {
 			if err != nil {
@@ -83,6 +84,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 		return nil
 	})
 	if err != nil {
+		e.complete = false
 		e.fail(fmt.Errorf("cannot generate its resources: %w", err))
 	}
 	r.generators = append(r.generators, generator{e, r.writes})
@@ -91,7 +93,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 
 // readGenerated reads a generated resource.
 func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Resource) *entry {
-	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now()}
+	c := &entry{Item: resource.Item{Ref: res.Ref(), Resource: res}, node: parent.node, began: r.Now(), generator: parent}
 	c.thing = c.Thing()
 	c.report.Ref = report.Ref(c.Ref)
 	c.situation.Noop = parent.situation.Noop
@@ -132,6 +134,7 @@ func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Re
 	parent.blocksDependents = parent.blocksDependents || c.blocksDependents
 	parent.writtenAt = max(parent.writtenAt, c.writtenAt)
 	parent.pending = parent.pending || c.pending
+	parent.complete = parent.complete && (c.report.State == report.InSync || c.report.State == report.Changed)
 	r.takeOverClaim(c)
 	// There may be very many resources in sync, so nothing is stored for them: neither a report nor,
 	// until one was changed, the values to detect drift from.

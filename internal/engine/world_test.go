@@ -224,6 +224,9 @@ func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, c re
 				continue
 			}
 			child, err := bound.New(typ, resource.Ref{Kind: "Thing", Name: name}, thing{Name: name, Ensure: new("present"), Color: new("red")})
+			if extra, removes := strings.CutPrefix(name, "no "); removes {
+				child, err = bound.New(typ, resource.Ref{Kind: "Thing", Name: extra}, thing{Name: extra, Ensure: new("absent")})
+			}
 			if !yield(child, err) {
 				return
 			}

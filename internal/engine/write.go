@@ -182,5 +182,8 @@ func brief(value string) string {
 // saw or set.
 func (r *run) corrective(e *entry, c resource.Change) bool {
 	last, known := r.Store.Observed(e.thing)[c.Property]
-	return known && !c.Sensitive && last != e.comparison.Observed[c.Property]
+	if !known {
+		return r.appeared(e, c)
+	}
+	return !c.Sensitive && last != e.comparison.Observed[c.Property]
 }
