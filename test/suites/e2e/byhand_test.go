@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -24,20 +25,21 @@ import (
 
 // A handChange is something that a person changes on a node.
 type handChange struct {
-	ref    string // of the drift
+	ref    string // of the resource
 	change string // a script
 	state  string // a script that prints what the resource manages
+	within string // what drifts, if the resource generated it
 }
 
 func handChanges() []handChange {
 	return []handChange{
-		{"File/hand-content", "echo changed > /etc/hand-content", "cat /etc/hand-content"},
-		{"File/hand-mode", "chmod 600 /etc/hand-mode", "stat --format %a /etc/hand-mode"},
-		{"User/hand", "usermod --shell /bin/sh hand", "getent passwd hand"},
-		{"Package/e2e-hand", "dpkg --purge e2e-hand", "dpkg-query --show --showformat '${db:Status-Status}' e2e-hand 2>/dev/null || true"},
-		{"SystemService/hand", "systemctl stop hand", "systemctl is-active hand || true"},
-		{"SystemService/hand-masked", "systemctl unmask hand-masked", "systemctl is-enabled hand-masked || true"},
-		{"File/hand-directory", "touch /srv/hand-directory/extra", "ls /srv/hand-directory"},
+		{"File/hand-content", "echo changed > /etc/hand-content", "cat /etc/hand-content", ""},
+		{"File/hand-mode", "chmod 600 /etc/hand-mode", "stat --format %a /etc/hand-mode", ""},
+		{"User/hand", "usermod --shell /bin/sh hand", "getent passwd hand", ""},
+		{"Package/e2e-hand", "dpkg --purge e2e-hand", "dpkg-query --show --showformat '${db:Status-Status}' e2e-hand 2>/dev/null || true", ""},
+		{"SystemService/hand", "systemctl stop hand", "systemctl is-active hand || true", ""},
+		{"SystemService/hand-masked", "systemctl unmask hand-masked", "systemctl is-enabled hand-masked || true", ""},
+		{"File/hand-directory", "touch /srv/hand-directory/extra", "ls /srv/hand-directory", "File//srv/hand-directory/extra"},
 	}
 }
 
@@ -147,9 +149,12 @@ var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 		handUnits(ctx)
 		apply(ctx, handResources())
 		changes := handChanges()
-		var refs []string
+		var refs, drifting, themselves []string
 		for _, h := range changes {
-			refs = append(refs, h.ref)
+			refs, drifting = append(refs, h.ref), append(drifting, cmp.Or(h.within, h.ref))
+			if h.within == "" {
+				themselves = append(themselves, h.ref)
+			}
 		}
 		ready(ctx, refs...)
 		desired := map[string]string{}
@@ -166,11 +171,11 @@ var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 		for _, h := range changes {
 			Eventually(func() string { return on(ctx, node, h.state) }).WithContext(ctx).Should(Equal(desired[h.ref]), h.ref)
 		}
-		shows(ctx, program, refs, 0)
-		Eventually(func() string { return driftEvents(ctx) }).WithContext(ctx).Should(And(mention(refs, "DriftCorrected NodeCatalog/"+node+" %s"), mention(refs, "DriftCorrected %s")))
+		shows(ctx, program, drifting, 0)
+		Eventually(func() string { return driftEvents(ctx) }).WithContext(ctx).Should(And(mention(drifting, "DriftCorrected NodeCatalog/"+node+" %s"), mention(themselves, "DriftCorrected %s")))
 		Expect(driftEvents(ctx)).To(ContainSubstring("; author: "))
 		Eventually(metrics).WithContext(ctx).Should(ContainSubstring(fmt.Sprintf("\nfettle_fleet_drifted_resources %d\n", len(refs))))
-		Eventually(func() string { return get(ctx, page, address+"nodes/"+node, "") }).WithContext(ctx).Should(mention(refs, `<a href="/resources/%s">`))
+		Eventually(func() string { return get(ctx, page, address+"nodes/"+node, "") }).WithContext(ctx).Should(mention(drifting, ">%s</a>"))
 
 		By("only reporting it")
 		kubectl(ctx, append([]string{"patch", "--type=merge", `--patch={"spec":{"noop":true}}`}, refs...)...)
@@ -184,8 +189,8 @@ var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 			changed[h.ref] = on(ctx, node, h.state)
 			Expect(changed[h.ref]).NotTo(Equal(desired[h.ref]), h.ref)
 		}
-		shows(ctx, program, refs, 1)
-		Eventually(func() string { return driftEvents(ctx) }).WithContext(ctx).Should(And(mention(refs, "DriftDetected NodeCatalog/"+node+" %s"), mention(refs, "DriftDetected %s")))
+		shows(ctx, program, drifting, 1)
+		Eventually(func() string { return driftEvents(ctx) }).WithContext(ctx).Should(And(mention(drifting, "DriftDetected NodeCatalog/"+node+" %s"), mention(themselves, "DriftDetected %s")))
 		Eventually(metrics).WithContext(ctx).Should(ContainSubstring(fmt.Sprintf("\nfettle_fleet_uncorrected_drift %d\n", len(refs))))
 		Eventually(func() int {
 			return strings.Count(get(ctx, page, address+"drift?corrected=no&by=both", ""), `<a href="/nodes/`+node+`">`)
