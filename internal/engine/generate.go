@@ -131,10 +131,7 @@ func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Re
 	r.write(ctx, []*entry{c})
 	r.applyEvents(ctx, c)
 	r.conclude(c)
-	parent.blocksDependents = parent.blocksDependents || c.blocksDependents
-	parent.writtenAt = max(parent.writtenAt, c.writtenAt)
-	parent.pending = parent.pending || c.pending
-	parent.complete = parent.complete && (c.report.State == report.InSync || c.report.State == report.Changed)
+	parent.answerFor(c)
 	r.takeOverClaim(c)
 	// There may be very many resources in sync, so nothing is stored for them: neither a report nor,
 	// until one was changed, the values to detect drift from.
@@ -150,4 +147,12 @@ func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Re
 		r.remember(c)
 		r.generated = append(r.generated, c.thing)
 	}
+}
+
+// answerFor makes a resource answer for one that it generated.
+func (e *entry) answerFor(c *entry) {
+	e.blocksDependents = e.blocksDependents || c.blocksDependents
+	e.writtenAt = max(e.writtenAt, c.writtenAt)
+	e.pending = e.pending || c.pending
+	e.complete = e.complete && (c.report.State == report.InSync || c.report.State == report.Changed)
 }

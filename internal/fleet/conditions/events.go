@@ -126,24 +126,22 @@ func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 	var all []Event
 	for _, r := range now.Resources {
 		was := known[r.Ref]
-		switch {
-		case r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
+		if r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed {
 			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), related(r.Ref)})
-		case corrected(r) && !(corrected(was) && was.Since.Equal(r.Since)):
-			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note(r) + "; author: " + author(now.Drift, r.Ref), related(r.Ref)})
-		case detected(r) && !(detected(was) && was.Since.Equal(r.Since)):
-			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Apply", note(r) + "; author: " + author(now.Drift, r.Ref), related(r.Ref)})
+			continue
+		}
+		if same := was.State == r.State && was.Corrective && was.Since.Equal(r.Since); !r.Corrective || same {
+			continue
+		}
+		note := note(r) + "; author: " + author(now.Drift, r.Ref)
+		switch r.State {
+		case v1alpha1.StateChanged:
+			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note, related(r.Ref)})
+		case v1alpha1.StateNoop:
+			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Apply", note, related(r.Ref)})
 		}
 	}
 	return all[:min(len(all), maxEvents)]
-}
-
-func corrected(r v1alpha1.ResourceReport) bool {
-	return r.State == v1alpha1.StateChanged && r.Corrective
-}
-
-func detected(r v1alpha1.ResourceReport) bool {
-	return r.State == v1alpha1.StateNoop && r.Corrective
 }
 
 // related is the resource that an event on a NodeCatalog is about.
