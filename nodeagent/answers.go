@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -28,7 +29,7 @@ func (a *Agent) receiver() *questions.Receiver {
 
 // difference has the agent's goroutine compare the host with the target between two runs.
 func (a *Agent) difference(ctx context.Context) (report.Report, error) {
-	return a.between(ctx, func() (report.Report, error) { return a.runner.simulate(ctx, a.target, a.known, "") })
+	return a.between(ctx, func() (report.Report, error) { return a.runner.simulate(ctx, a.target, a.known, simulation{}) })
 }
 
 // plan has the agent's goroutine find out between two runs what a change of the target would do.
@@ -68,18 +69,27 @@ func (a *Agent) reports() ([]questions.Stored, error) {
 	return stored, err
 }
 
-// simulate reports what a run of a target would change. It changes nothing, and starts no program that an author or a type brings:
-// resources that need one are skipped. With an owner, it also reports what would be removed of what that owner no longer has; former
-// are entries that it has no longer.
-func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resource.Facts, owner string, former ...v1alpha1.CatalogEntry) (report.Report, error) {
+// A simulation says what a simulated run is about besides its target. The zero value is the host's difference from the target.
+type simulation struct {
+	// owner, if there is one, has the report contain what would be removed of what that owner no longer has.
+	owner string
+	// former are entries of the owner's last target.
+	former []v1alpha1.CatalogEntry
+	// proposed are those entries of the target that nobody applied yet.
+	proposed []v1alpha1.CatalogEntry
+}
+
+// simulate reports what a run of a target would change. It changes nothing, starts no program that an author or a type brings, and sends
+// nothing to a server that is only proposed: resources that need one are skipped.
+func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resource.Facts, s simulation) (report.Report, error) {
 	store, err := state.OpenReadOnly(r.control.Dir, r.control.State)
 	if err != nil {
 		return report.Report{}, err
 	}
-	excluded := r.excluding(t.Entries, former)
+	excluded := r.excluding(t.Entries, s)
 	result, err := engine.Transaction{
 		Reader: r.control.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Store: store, Now: r.now,
-		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: owner, IgnoreSchedules: true,
+		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: s.owner, IgnoreSchedules: true,
 		Selected: func(i resource.Item) bool { return excluded(i.Ref) == "" },
 	}.Run(ctx, catalog.Items(t.Entries, r.kinds, r.open))
 	for i := range result.Resources {
@@ -96,11 +106,11 @@ func (r *runner) plan(ctx context.Context, t *catalogs.Target, change *reports.P
 	if err != nil {
 		return report.Report{}, err
 	}
-	before, err := r.simulate(ctx, t, facts, string(t.UID))
+	before, err := r.simulate(ctx, t, facts, simulation{owner: string(t.UID)})
 	if err != nil {
 		return report.Report{}, err
 	}
-	after, err := r.simulate(ctx, next, facts, string(t.UID), t.Entries...)
+	after, err := r.simulate(ctx, next, facts, simulation{owner: string(t.UID), former: t.Entries, proposed: change.Entries})
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -108,17 +118,21 @@ func (r *runner) plan(ctx context.Context, t *catalogs.Target, change *reports.P
 }
 
 // excluding returns a function that returns why a resource is not checked, because only a program of an author or of a type can tell its
-// state; "" if it is checked. What is removed is known by its former entries alone.
-func (r *runner) excluding(entries, former []v1alpha1.CatalogEntry) func(resource.Ref) string {
+// state, or because it would send a request that nobody applied; "" if it is checked. What is removed is known by its former entries alone.
+func (r *runner) excluding(entries []v1alpha1.CatalogEntry, s simulation) func(resource.Ref) string {
 	builtIn := map[string]bool{}
 	for _, k := range r.kinds {
 		builtIn[k.Name()] = true
 	}
 	services := map[resource.Ref]bool{} // whether they have no command of their own
-	for _, e := range slices.Concat(former, entries) {
+	for _, e := range slices.Concat(s.former, entries) {
 		ref := resource.Ref{Kind: e.Kind, Name: e.Name}
 		plain, known := services[ref]
 		services[ref] = (plain || !known) && !hasOwnStatus(e)
+	}
+	fetches := map[resource.Ref]bool{}
+	for _, e := range s.proposed {
+		fetches[resource.Ref{Kind: e.Kind, Name: e.Name}] = hasURL(e)
 	}
 	return func(ref resource.Ref) string {
 		switch {
@@ -128,6 +142,8 @@ func (r *runner) excluding(entries, former []v1alpha1.CatalogEntry) func(resourc
 			return reports.NotChecked + "a question starts no command of an Exec"
 		case ref.Kind == "SystemService" && !services[ref]:
 			return reports.NotChecked + "a question starts no command of a SystemService"
+		case fetches[ref]:
+			return reports.NotChecked + "a plan sends no request to a source"
 		}
 		return ""
 	}
@@ -142,4 +158,19 @@ func hasOwnStatus(e v1alpha1.CatalogEntry) bool {
 		Status json.RawMessage `json:"status"`
 	}
 	return json.Unmarshal(e.Attributes.Raw, &attributes) != nil || attributes.Status != nil
+}
+
+// hasURL reports whether an entry has a source on a server.
+func hasURL(e v1alpha1.CatalogEntry) bool {
+	if e.Attributes == nil {
+		return false
+	}
+	var attributes struct {
+		Source  string   `json:"source"`
+		Sources []string `json:"sources"`
+	}
+	if json.Unmarshal(e.Attributes.Raw, &attributes) != nil {
+		return true
+	}
+	return slices.ContainsFunc(append(attributes.Sources, attributes.Source), func(s string) bool { return strings.Contains(s, "://") && !strings.HasPrefix(s, "file://") })
 }

@@ -117,14 +117,14 @@ func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 	changed := fileEntry("a", "two\n")
 	m.soon("the plan", func(g Gomega) {
 		got, err := planned(t, g, m, hub, &reports.Proposal{
-			Base: base, Digest: "next", Entries: []v1alpha1.CatalogEntry{changed, fileEntry("new", "x\n")}, Remove: []v1alpha1.ResourceRef{"File/leaves"},
+			Base: base, Digest: "next", Entries: []v1alpha1.CatalogEntry{changed, fileEntry("new", "x\n"), entry("File", "fetched", `{"path":"/etc/fetched","source":"https://127.0.0.1:1/x"}`, func(*v1alpha1.CatalogEntry) {})}, Remove: []v1alpha1.ResourceRef{"File/leaves"},
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		text := strings.Join(got, "\n")
-		g.Expect(got).To(HaveLen(4), text)
+		g.Expect(got).To(HaveLen(5), text)
 		g.Expect(text).To(And(
 			ContainSubstring("File/a Noop content changed"), ContainSubstring("-one\n+two"),
-			ContainSubstring("File/new Noop created"), ContainSubstring("File/leaves Noop removed"),
+			ContainSubstring("File/new Noop created"), ContainSubstring("File/fetched Skipped not checked: a plan sends no request to a source"), ContainSubstring("File/leaves Noop removed"),
 			ContainSubstring("Exec/reload Skipped not checked: a question starts no command of an Exec; the change would refresh it"),
 		))
 	})
