@@ -92,7 +92,7 @@ func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 	t.Parallel()
 	cfg := controlplane.StartAggregated(t)
 	w := newWorld(t, cfg)
-	_, hub := nodequestions.ServeHub(t, cfg)
+	_, hub := nodequestions.ServeHub(t, cfg, nil)
 	m := w.machine(t)
 	entry := func(kind, name, attributes string, edit func(*v1alpha1.CatalogEntry)) v1alpha1.CatalogEntry {
 		e := v1alpha1.CatalogEntry{Kind: kind, Name: name, Attributes: &runtime.RawExtension{Raw: []byte(attributes)}}

@@ -47,6 +47,7 @@ const nodeName = "web-1"
 // A cluster is a control plane with Fettle's objects.
 type cluster struct {
 	cfg        *rest.Config
+	fleet      *controllers.Fleet
 	admin      client.Client
 	kubeconfig string
 	fettle     string // the program
@@ -59,12 +60,13 @@ func newCluster(t *testing.T) *cluster {
 	ctrl.SetLogger(logr.Discard())
 	cfg := controlplane.StartAggregated(t)
 	controlplane.Install(t, cfg)
-	nodequestions.Serve(t, cfg)
+	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil)}
+	nodequestions.ServeHub(t, cfg, fleet.PlanBase)
 	assets, err := controlplane.Assets()
 	must(t, err)
 	dir := t.TempDir()
 	c := &cluster{
-		cfg: cfg, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
+		cfg: cfg, fleet: fleet, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
 		kubeconfig: filepath.Join(dir, "kubeconfig"), fettle: filepath.Join(dir, "fettle"), kubectl: filepath.Join(assets, "kubectl"),
 	}
 	must(t, controlplane.WriteKubeconfig(c.kubeconfig, cfg, ""))
@@ -96,11 +98,8 @@ func (c *cluster) startManager(t *testing.T) {
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(c.logger().Handler()),
 	})
 	must(t, err)
-	fleet := &controllers.Fleet{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
-	}
-	must(t, fleet.SetupWithManager(mgr))
+	c.fleet.Client, c.fleet.Live, c.fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
+	must(t, c.fleet.SetupWithManager(mgr))
 	inBackground(t, mgr.Start)
 }
 
