@@ -124,12 +124,7 @@ func (r *runner) excluding(entries []v1alpha1.CatalogEntry, s simulation) func(r
 	for _, k := range r.kinds {
 		builtIn[k.Name()] = true
 	}
-	services := map[resource.Ref]bool{} // whether they have no command of their own
-	for _, e := range slices.Concat(s.former, entries) {
-		ref := resource.Ref{Kind: e.Kind, Name: e.Name}
-		plain, known := services[ref]
-		services[ref] = (plain || !known) && !hasOwnStatus(e)
-	}
+	services := plainServices(slices.Concat(s.former, entries))
 	fetches := map[resource.Ref]bool{}
 	for _, e := range s.proposed {
 		fetches[resource.Ref{Kind: e.Kind, Name: e.Name}] = hasURL(e)
@@ -147,6 +142,17 @@ func (r *runner) excluding(entries []v1alpha1.CatalogEntry, s simulation) func(r
 		}
 		return ""
 	}
+}
+
+// plainServices returns the services without a command of their own in any of their entries.
+func plainServices(entries []v1alpha1.CatalogEntry) map[resource.Ref]bool {
+	services := map[resource.Ref]bool{}
+	for _, e := range entries {
+		ref := resource.Ref{Kind: e.Kind, Name: e.Name}
+		plain, known := services[ref]
+		services[ref] = (plain || !known) && !hasOwnStatus(e)
+	}
+	return services
 }
 
 // hasOwnStatus reports whether a service has a command that tells whether it runs.

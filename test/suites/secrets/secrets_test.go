@@ -1,6 +1,7 @@
 package secrets_test
 
 import (
+	"context"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
 )
@@ -26,7 +28,7 @@ const protected = "node-restriction.kubernetes.io/tier"
 func TestSecretReachesItsHostsOnly(t *testing.T) {
 	cfg, stored := controlplane.StartOpen(t)
 	w := newWorld(t, cfg, stored)
-	questions := nodequestions.Serve(t, cfg)
+	questions, _ := nodequestions.ServeHub(t, cfg, func(ctx context.Context) (*planning.Base, error) { return w.fleet.Load().PlanBase(ctx) })
 	w.startManager()
 	front, back := w.machine("front-1", "front"), w.machine("back-1", "back")
 	front.start()
@@ -63,6 +65,7 @@ func TestSecretReachesItsHostsOnly(t *testing.T) {
 
 	t.Log("the host is asked")
 	haveNoSecret(t, w.answers(questions, "front-1"))
+	haveNoSecret(t, w.plans(questions))
 
 	t.Log("the key is lost")
 	front.stop()
@@ -141,6 +144,28 @@ func (w *world) answers(c client.Client, node string) map[string]string {
 		w.t.Errorf("the node answers with %d reports, and with the difference %s", len(list.Items), diff.Report.Raw)
 	}
 	return map[string]string{"the difference": string(diff.Report.Raw), "the reports": jsonOf(w.t, list)}
+}
+
+// plans returns what the nodes answer to changes of what is secret there, with the drift of one of them.
+func (w *world) plans(c client.Client) map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for what, spec := range map[string]string{
+		"another mode":        `path: /etc/token, mode: "0604", contentFrom: {secretKeyRef: {namespace: default, name: token, key: text}}`,
+		"another Secret":      `path: /etc/token, contentFrom: {secretKeyRef: {namespace: default, name: hash, key: text}}`,
+		"a content for all":   `path: /etc/token, content: plain`,
+		"a link in its place": `path: /etc/token, target: /etc/passwd`,
+	} {
+		p := &reports.Plan{}
+		p.Spec.Manifests = []reports.PlanManifest{{Name: "f", Text: "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: token}\nspec: {nodeSelector: {}, acceptSelfLabelledNodes: true, " + spec + "}\n"}}
+		w.soon("a plan", func(g Gomega) {
+			asked := p.DeepCopy()
+			g.Expect(c.Create(w.t.Context(), asked)).To(Succeed())
+			all["a plan of "+what] = jsonOf(w.t, asked.Status)
+			g.Expect(all["a plan of "+what]).To(And(ContainSubstring(`"answer":"Report"`), Not(ContainSubstring(`"answer":"None"`)), ContainSubstring("changed")))
+		})
+	}
+	return all
 }
 
 func (w *world) secret(name, value string, adjust ...func(*corev1.Secret)) *corev1.Secret {

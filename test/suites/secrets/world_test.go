@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type world struct {
 	logs   locked.Buffer
 	spans  *tracetest.SpanRecorder
 
+	fleet       atomic.Pointer[controllers.Fleet] // of the latest manager
 	stopManager func()
 }
 
@@ -98,6 +100,7 @@ func (w *world) startManager() {
 		Traces: traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)), clock.RealClock{}),
 	}
 	must(w.t, fleet.SetupWithManager(mgr))
+	w.fleet.Store(fleet)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
