@@ -125,23 +125,30 @@ func NodeEvents(before, now v1alpha1.NodeCatalogStatus) []Event {
 	}
 	var all []Event
 	for _, r := range now.Resources {
-		was := known[r.Ref]
-		if r.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed {
-			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(r), related(r.Ref)})
-			continue
-		}
-		if same := was.State == r.State && was.Corrective && was.Since.Equal(r.Since); !r.Corrective || same {
-			continue
-		}
-		note := note(r) + "; author: " + author(now.Drift, r.Ref)
-		switch r.State {
-		case v1alpha1.StateChanged:
-			all = append(all, Event{corev1.EventTypeNormal, v1alpha1.EventDriftCorrected, "Apply", note, related(r.Ref)})
-		case v1alpha1.StateNoop:
-			all = append(all, Event{corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Apply", note, related(r.Ref)})
+		if e, found := newly(known[r.Ref], r, now.Drift); found {
+			all = append(all, e)
 		}
 	}
 	return all[:min(len(all), maxEvents)]
+}
+
+// newly returns the event about a resource, if its node reports something new.
+func newly(was, is v1alpha1.ResourceReport, records []v1alpha1.DriftRecord) (Event, bool) {
+	same := was.State == is.State && was.Corrective && was.Since.Equal(is.Since)
+	drift := func(kind, reason string) (Event, bool) {
+		return Event{kind, reason, "Apply", note(is) + "; author: " + author(records, is.Ref), related(is.Ref)}, true
+	}
+	switch {
+	case is.State == v1alpha1.StateFailed && was.State != v1alpha1.StateFailed:
+		return Event{corev1.EventTypeWarning, v1alpha1.EventResourceFailed, "Apply", note(is), related(is.Ref)}, true
+	case !is.Corrective || same:
+		return Event{}, false
+	case is.State == v1alpha1.StateChanged:
+		return drift(corev1.EventTypeNormal, v1alpha1.EventDriftCorrected)
+	case is.State == v1alpha1.StateNoop:
+		return drift(corev1.EventTypeWarning, v1alpha1.EventDriftDetected)
+	}
+	return Event{}, false
 }
 
 // related is the resource that an event on a NodeCatalog is about.
