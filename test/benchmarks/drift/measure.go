@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -105,12 +106,17 @@ const perSecond = 10_000
 // busyWith changes unrelated files in the watched directory, and returns the share of a processor that a process uses meanwhile, and
 // how many files changed in a second.
 func (l *lab) busyWith(ctx context.Context, p procfs.Proc) (cpu, rate float64) {
-	path := l.path(folder + "/unrelated")
-	defer func() { l.warn(os.Remove(path)) }()
+	const names = 1000 // the kernel joins equal events that follow each other
+	path := func(i int) string { return l.path(fmt.Sprintf("%s/unrelated-%d", folder, i%names)) }
+	defer func() {
+		for i := range names {
+			l.warn(os.Remove(path(i)))
+		}
+	}()
 	before, began, written := l.used(p), time.Now(), 0
 	for time.Since(began) < l.busy {
 		for float64(written) < time.Since(began).Seconds()*perSecond {
-			l.must(os.WriteFile(path, nil, 0o644))
+			l.must(os.WriteFile(path(written), nil, 0o644))
 			written++
 		}
 		l.pause(ctx, time.Millisecond)
