@@ -103,17 +103,18 @@ func (a *app) loader() source.Loader {
 	return source.Loader{Stdin: a.In, Kustomize: a.kustomize}
 }
 
-// asPlugin changes the help to kubectl fettle.
+// asPlugin changes the help to kubectl fettle, which has the commands of fettle fleet, too.
 func asPlugin(cmd *cobra.Command) {
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fettle"}
-	for _, c := range append(cmd.Commands(), cmd) {
-		c.Example = strings.ReplaceAll(c.Example, "fettle ", "kubectl fettle ")
-		if c != cmd {
-			for _, sub := range c.Commands() {
-				sub.Example = strings.ReplaceAll(sub.Example, "fettle ", "kubectl fettle ")
-			}
+	names := strings.NewReplacer("fettle fleet ", "kubectl fettle ", "fettle ", "kubectl fettle ")
+	var rename func(*cobra.Command)
+	rename = func(c *cobra.Command) {
+		c.Example = names.Replace(c.Example)
+		for _, sub := range c.Commands() {
+			rename(sub)
 		}
 	}
+	rename(cmd)
 }
 
 // Values of --color.

@@ -67,7 +67,6 @@ func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 		{"get nodereports --field-selector node=web-1", "NAME      STATUS      CHANGED   FAILED   NOOP   DURATION   AGE\nweb-1.3   unchanged   0         0        1      0.021s"},
 		{"get nodediff web-1", "NAME    DIFFER   FAILED   NOT CHECKED   DURATION\nweb-1   1        0        0             0.021s\n"},
 		{"get nodediff web-1 -o jsonpath={.report.resources[*].ref}", "File/motd"},
-		{"explain nodereport", "NodeReport is the report of a run on a node."},
 	} {
 		if got := controlplane.Kubectl(t, admin, strings.Fields(c.command)...); !strings.Contains(got, c.want) {
 			t.Errorf("kubectl %s: got\n%s", c.command, got)

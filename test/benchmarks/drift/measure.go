@@ -115,7 +115,7 @@ func (l *lab) busyWith(ctx context.Context, p procfs.Proc) (cpu, rate float64) {
 	}()
 	before, began, written := l.used(p), time.Now(), 0
 	for time.Since(began) < l.busy {
-		for float64(written) < time.Since(began).Seconds()*perSecond {
+		for time.Since(began) < l.busy && float64(written) < time.Since(began).Seconds()*perSecond {
 			l.must(os.WriteFile(path(written), nil, 0o644))
 			written++
 		}
