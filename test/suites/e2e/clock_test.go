@@ -244,7 +244,7 @@ func steady(ctx context.Context) string {
 func correct(ctx context.Context, step int) (trigger string) {
 	GinkgoHelper()
 	last := func() string {
-		return kubectl(ctx, "get", "nodecatalog", node, "-o", "jsonpath={.status.lastRun.trigger} {.status.lastRun.started}")
+		return kubectl(ctx, "get", "nodecatalog", node, "-o", "jsonpath={.status.lastRun.trigger} {.status.lastRun.ended}") // several may start in the same second
 	}
 	before := last()
 	drift(ctx, node, fmt.Sprintf("/etc/e2e-clock-%d", step), "still\n")
