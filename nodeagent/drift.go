@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -35,13 +36,10 @@ func (a *Agent) quickAfter(result report.Report) quick {
 		if r.State == report.Failed || r.State == report.Skipped {
 			continue
 		}
-		q.settled[resource.Ref(r.Ref)] = true
-	}
-	for _, kind := range quickKinds() {
-		for ref := range q.settled {
-			if ref.Kind == kind {
-				q.can[ref] = true
-			}
+		ref := resource.Ref(r.Ref)
+		q.settled[ref] = true
+		if slices.Contains(quickKinds(), ref.Kind) {
+			q.can[ref] = true
 		}
 	}
 	return q

@@ -148,16 +148,11 @@ func TestCallersSeeOnlyWhatTheyMayRead(t *testing.T) {
 	}
 	want(t, fleet, nil, fleet.Nodes, nodeName)
 	until(t, fleet, func() error {
-		if _, err := fleet.Candidates(); !isForbidden(err) {
+		if _, err := fleet.Candidates(); !apierrors.IsForbidden(err) {
 			return errors.Join(errors.New("Nodes are not forbidden"), err)
 		}
 		return nil
 	})
-}
-
-func isForbidden(err error) bool {
-	var status *apierrors.StatusError
-	return errors.As(err, &status) && apierrors.IsForbidden(status)
 }
 
 func facts(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,8 +112,7 @@ func (p *page) diff(r *http.Request) (view, error) {
 
 // unknownNode returns the error for a node that has no NodeCatalog, or else err.
 func unknownNode(node string, err error) error {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if ok && apierrors.IsNotFound(status) {
+	if apierrors.IsNotFound(err) {
 		return &failure{http.StatusNotFound, "There is no NodeCatalog " + node + "."}
 	}
 	return err

@@ -119,7 +119,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request, name string, show f
 		v.Reading = true
 	case errors.As(err, &failed):
 		name, status, v = "message", failed.status, view{Title: http.StatusText(failed.status), Content: failed.message}
-	case err != nil && isForbidden(err) && v.Content == nil:
+	case apierrors.IsForbidden(err) && v.Content == nil:
 		name, status, v = "message", http.StatusForbidden, view{Title: "Access denied", Content: text.Error(err)}
 	case err != nil:
 		v.Warning = text.Error(err)
@@ -153,10 +153,4 @@ func (p *page) wait(r *http.Request, show func(*http.Request) (view, error)) (vi
 			return v, err
 		}
 	}
-}
-
-// isForbidden reports whether an error is, or joins, the one of a caller without rights.
-func isForbidden(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsForbidden(status)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -44,34 +45,28 @@ func name(i int) string { return fmt.Sprintf("file-%05d", i) }
 
 // A lab is a machine, and an API server with its NodeCatalog.
 type lab struct {
-	*stage
+	*stage.Stage
 	options
 	machine    *debian.Machine
 	admin      client.Client
 	kubeconfig string
 }
 
-func newLab(ctx context.Context, s *stage, o options) *lab {
+func newLab(ctx context.Context, s *stage.Stage, o options) *lab {
 	m, err := debian.Start(ctx, debian.Spec{Prepare: prepare}, os.Stderr)
-	s.must(err)
-	s.Cleanup(func() { s.warn(m.Stop()) })
+	s.Must(err)
+	s.Cleanup(func() { s.Warn(m.Stop()) })
 	_, err = m.Run(ctx, "apt-get", "--quiet", "update")
-	s.must(err)
+	s.Must(err)
 	cfg, _ := controlplane.Start(s)
-	l := &lab{stage: s, options: o, machine: m, admin: controlplane.Admin(s, cfg)}
+	l := &lab{Stage: s, options: o, machine: m, admin: controlplane.Admin(s, cfg)}
 	dir, err := os.MkdirTemp("", "bench-drift-")
-	s.must(err)
-	s.Cleanup(func() { s.warn(os.RemoveAll(dir)) })
+	s.Must(err)
+	s.Cleanup(func() { s.Warn(os.RemoveAll(dir)) })
 	l.kubeconfig = filepath.Join(dir, "kubeconfig")
-	s.must(controlplane.WriteKubeconfig(l.kubeconfig, cfg, ""))
+	s.Must(controlplane.WriteKubeconfig(l.kubeconfig, cfg, ""))
 	l.publish(ctx)
 	return l
-}
-
-func (s *stage) warn(err error) {
-	if err != nil {
-		s.Errorf("%v", err)
-	}
 }
 
 // prepare gives the machine a package to install, and a unit.
@@ -104,13 +99,13 @@ func (l *lab) publish(ctx context.Context) {
 	state := []byte(l.manifests())
 	set := manifest.Read(ctx, []source.Source{{Name: "state.yaml", Read: func(context.Context) ([]byte, error) { return state, nil }}}, nil)
 	if len(set.Faults) > 0 {
-		l.must(set.Faults[0])
+		l.Must(set.Faults[0])
 	}
 	result := compiler.Compile(compiler.Input{Nodes: []compiler.Node{{Name: node}}, Resources: set.Resources(), Kinds: providers.Kinds()})
 	for name, c := range result.Catalogs {
-		l.must(l.admin.Create(ctx, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Count: c.Count, Entries: c.Entries}))
+		l.Must(l.admin.Create(ctx, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Count: c.Count, Entries: c.Entries}))
 	}
-	l.must(l.admin.Create(ctx, &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: result.Nodes[node].Spec}))
+	l.Must(l.admin.Create(ctx, &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: result.Nodes[node].Spec}))
 }
 
 // path is that of a file of the machine, for this process.
@@ -121,9 +116,9 @@ func (l *lab) path(name string) string {
 // startAgent starts an agent, and returns once it has run, and had time to check its changes again.
 func (l *lab) startAgent(ctx context.Context) (procfs.Proc, func()) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	l.must(err)
+	l.Must(err)
 	address := listener.Addr().String()
-	l.must(listener.Close())
+	l.Must(listener.Close())
 	p, stop := l.start(exec.CommandContext(ctx, l.agent, "-node-name", node, "-kubeconfig", l.kubeconfig, "-metrics-bind-address", address,
 		"-host-pid", fmt.Sprint(l.machine.PID()), "-state-dir", "/var/lib/bench", "-splay", "0s", "-spread", "0s", "-log-level", "error"))
 	l.until(ctx, "the first run of the agent", func() bool { return hasRun(ctx, "http://"+address+"/metrics") })
@@ -149,7 +144,7 @@ func hasRun(ctx context.Context, metrics string) bool {
 // start starts a program, and returns its process and what ends it.
 func (l *lab) start(cmd *exec.Cmd) (procfs.Proc, func()) {
 	cmd.Stderr, cmd.Stdout = os.Stderr, os.Stderr
-	l.must(cmd.Start())
+	l.Must(cmd.Start())
 	stop := func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // it was told to end
@@ -158,7 +153,7 @@ func (l *lab) start(cmd *exec.Cmd) (procfs.Proc, func()) {
 	if err != nil {
 		stop()
 	}
-	l.must(err)
+	l.Must(err)
 	return p, stop
 }
 
@@ -180,7 +175,7 @@ func (l *lab) until(ctx context.Context, what string, holds func() bool) {
 func (l *lab) pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-		l.must(ctx.Err())
+		l.Must(ctx.Err())
 	case <-time.After(d):
 	}
 }

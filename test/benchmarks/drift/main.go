@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
+	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 )
 
 type options struct {
@@ -51,7 +52,7 @@ func end(err error) {
 
 func run(ctx context.Context, o options) error {
 	var r results
-	if err := on(func(s *stage) { r = measure(ctx, newLab(ctx, s, o)) }); err != nil {
+	if err := stage.On("drift", func(s *stage.Stage) { r = measure(ctx, newLab(ctx, s, o)) }); err != nil {
 		return err
 	}
 	return chapter.Write(o.out, "drift", page(r, o))

@@ -39,7 +39,7 @@ func measure(ctx context.Context, l *lab) (r results) {
 		l.round(ctx, &r)
 	}
 	self, err := os.Executable()
-	l.must(err)
+	l.Must(err)
 	p, stop = l.start(exec.CommandContext(ctx, self, "-bare", l.path(folder)))
 	l.pause(ctx, calm)
 	r.bareFiles = l.changeFiles(ctx)
@@ -57,7 +57,7 @@ func (l *lab) changeFiles(ctx context.Context) (all times) {
 		i := rand.IntN(l.files)
 		path, want := l.path(folder+"/"+name(i)), []byte(text(i))
 		began := time.Now()
-		l.must(os.WriteFile(path, []byte("changed\n"), 0o644))
+		l.Must(os.WriteFile(path, []byte("changed\n"), 0o644))
 		l.until(ctx, "the correction of "+path, func() bool {
 			is, err := os.ReadFile(path)
 			return err == nil && bytes.Equal(is, want)
@@ -94,7 +94,7 @@ func (l *lab) corrected(ctx context.Context, holds func() bool, command ...strin
 		l.Fatalf("%v has nothing to change", command)
 	}
 	_, err := l.machine.Run(ctx, command...)
-	l.must(err)
+	l.Must(err)
 	ended := time.Now()
 	l.until(ctx, "the correction of "+strings.Join(command, " "), holds)
 	return time.Since(ended)
@@ -110,13 +110,13 @@ func (l *lab) busyWith(ctx context.Context, p procfs.Proc) (cpu, rate float64) {
 	path := func(i int) string { return l.path(fmt.Sprintf("%s/unrelated-%d", folder, i%names)) }
 	defer func() {
 		for i := range names {
-			l.warn(os.Remove(path(i)))
+			l.Warn(os.Remove(path(i)))
 		}
 	}()
 	before, began, written := l.used(p), time.Now(), 0
 	for time.Since(began) < l.busy {
 		for time.Since(began) < l.busy && float64(written) < time.Since(began).Seconds()*perSecond {
-			l.must(os.WriteFile(path(written), nil, 0o644))
+			l.Must(os.WriteFile(path(written), nil, 0o644))
 			written++
 		}
 		l.pause(ctx, time.Millisecond)
@@ -129,6 +129,6 @@ func (l *lab) busyWith(ctx context.Context, p procfs.Proc) (cpu, rate float64) {
 // used is the processor time of a process in seconds.
 func (l *lab) used(p procfs.Proc) float64 {
 	stat, err := p.Stat()
-	l.must(err)
+	l.Must(err)
 	return stat.CPUTime()
 }

@@ -24,12 +24,12 @@ type counters struct {
 // counters requests the metrics of the API server.
 func (f *fleet) counters(ctx context.Context) counters {
 	set, err := kubernetes.NewForConfig(f.cfg)
-	f.must(err)
+	f.Must(err)
 	text, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	f.must(err)
+	f.Must(err)
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	f.must(err)
+	f.Must(err)
 	var c counters
 	for _, m := range families["apiserver_request_total"].GetMetric() {
 		c.request(labels(m), m.GetCounter().GetValue())
@@ -81,12 +81,12 @@ func (f *fleet) quietly(ctx context.Context, r *result) {
 // managerCPU is the processor time that the manager has used.
 func (f *fleet) managerCPU() time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", f.manager.Process.Pid))
-	f.must(err)
+	f.Must(err)
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	var ticks int64
 	for _, field := range fields[11:13] { // utime and stime, of 100 a second on every Linux that there is
 		n, err := strconv.ParseInt(field, 10, 64)
-		f.must(err)
+		f.Must(err)
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
@@ -95,11 +95,11 @@ func (f *fleet) managerCPU() time.Duration {
 // managerPeak is the largest resident set that the manager had, in kilobytes.
 func (f *fleet) managerPeak() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.manager.Process.Pid))
-	f.must(err)
+	f.Must(err)
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			f.must(err)
+			f.Must(err)
 			return n
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -30,7 +31,7 @@ const managerQPS = 100_000
 
 // A fleet is a cluster with a manager and nodes.
 type fleet struct {
-	*stage
+	*stage.Stage
 	options
 	dir     string
 	cfg     *rest.Config
@@ -40,14 +41,14 @@ type fleet struct {
 	nodes   []string
 }
 
-func newFleet(s *stage, o options, nodes int) *fleet {
+func newFleet(s *stage.Stage, o options, nodes int) *fleet {
 	cfg, _ := controlplane.Start(s)
 	cfg.QPS = -1
 	controlplane.Install(s, cfg)
 	dir, err := os.MkdirTemp(controlplane.Memory(), "fettle-fleet-")
-	s.must(err)
+	s.Must(err)
 	s.Cleanup(func() { _ = os.RemoveAll(dir) }) // in memory, or nobody misses it
-	f := &fleet{stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
+	f := &fleet{Stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
 	for i := range nodes {
 		f.nodes = append(f.nodes, fmt.Sprintf("node-%04d", i))
 	}
@@ -86,20 +87,20 @@ func (f *fleet) each(n int, do func(int) error) {
 	errs := make([]error, n)
 	resource.Each(n, parallel, func(i int) { errs[i] = do(i) })
 	for _, err := range errs {
-		f.must(err)
+		f.Must(err)
 	}
 }
 
 // startManager starts the program, with the rights that it has.
 func (f *fleet) startManager(flags ...string) {
 	kubeconfig := filepath.Join(f.dir, "kubeconfig")
-	f.must(controlplane.WriteKubeconfig(kubeconfig, f.proxy.config(), "system:serviceaccount:fettle-system:fettle-manager"))
+	f.Must(controlplane.WriteKubeconfig(kubeconfig, f.proxy.config(), "system:serviceaccount:fettle-system:fettle-manager"))
 	log, err := os.Create(filepath.Join(f.dir, "manager.log"))
-	f.must(err)
+	f.Must(err)
 	f.manager = exec.Command(f.options.manager, append(flags, "-kubeconfig", kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0",
 		"-kube-api-qps", fmt.Sprint(managerQPS), "-kube-api-burst", fmt.Sprint(managerQPS))...)
 	f.manager.Stdout, f.manager.Stderr = log, log
-	f.must(f.manager.Start())
+	f.Must(f.manager.Start())
 	f.Cleanup(f.stopManager)
 }
 

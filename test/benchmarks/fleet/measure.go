@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 )
 
 // A result is a line of the tables.
@@ -47,7 +48,7 @@ const rounds = 3
 
 func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 	r.nodes = nodes
-	err = on(func(s *stage) {
+	err = stage.On("fleet", func(s *stage.Stage) {
 		f := newFleet(s, o, nodes)
 		f.populate(ctx)
 		f.startManager()
@@ -105,9 +106,9 @@ func (f *fleet) ready(ctx context.Context, generation int64) (bool, error) {
 func (f *fleet) edit(ctx context.Context) int64 {
 	o := f.file(0)
 	content, err := json.Marshal(fmt.Sprintf("changed at %s\n", time.Now()))
-	f.must(err)
+	f.Must(err)
 	patch := fmt.Appendf(nil, `{"spec":{"content":%s}}`, content)
-	f.must(f.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)))
+	f.Must(f.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)))
 	return o.Generation
 }
 
@@ -169,10 +170,10 @@ func (f *fleet) fanOutAlone(ctx context.Context) time.Duration {
 // specs watches NodeCatalogs from now on: the names of those whose spec changes come by.
 func (f *fleet) specs(ctx context.Context) <-chan string {
 	c, err := client.NewWithWatch(f.cfg, client.Options{Scheme: f.client.Scheme()})
-	f.must(err)
+	f.Must(err)
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeCatalogList"))
-	f.must(c.List(ctx, &list))
+	f.Must(c.List(ctx, &list))
 	generations := map[string]int64{}
 	for _, o := range list.Items {
 		generations[o.Name] = o.Generation
@@ -185,7 +186,7 @@ func (f *fleet) specs(ctx context.Context) <-chan string {
 			return c.Watch(ctx, &list, &client.ListOptions{Raw: &options})
 		},
 	})
-	f.must(err)
+	f.Must(err)
 	f.Cleanup(w.Stop)
 	seen := make(chan string, len(f.nodes))
 	go func() {
@@ -223,7 +224,7 @@ func (f *fleet) all(ctx context.Context, began time.Time, seen <-chan string) ti
 // bare makes the same patches with nothing but a client: as many, of the same size, as many at a time.
 func (f *fleet) bare(ctx context.Context, size int) time.Duration {
 	c, err := client.New(f.proxy.config(), client.Options{Scheme: f.client.Scheme()})
-	f.must(err)
+	f.Must(err)
 	seen := f.specs(ctx)
 	began := time.Now()
 	f.each(len(f.nodes), func(i int) error {
@@ -240,6 +241,6 @@ func (f *fleet) patch(size int) []byte {
 		refs = append(refs, v1alpha1.CatalogRef{Name: fmt.Sprintf("sha256-%064x", i)})
 	}
 	text, err := json.Marshal(map[string]any{"spec": map[string]any{"catalogs": refs}})
-	f.must(err)
+	f.Must(err)
 	return text
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 )
 
 // A proxy stands between the API server and the manager or the bare client, and counts bytes. API servers count no
@@ -18,11 +20,11 @@ type proxy struct {
 	patches, bytes atomic.Int64 // of NodeCatalogs, except for their status
 }
 
-func newProxy(s *stage, cfg *rest.Config) *proxy {
+func newProxy(s *stage.Stage, cfg *rest.Config) *proxy {
 	to, err := url.Parse(cfg.Host)
-	s.must(err)
+	s.Must(err)
 	transport, err := rest.TransportFor(cfg)
-	s.must(err)
+	s.Must(err)
 	p := &proxy{}
 	forward := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },

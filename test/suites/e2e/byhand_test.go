@@ -12,12 +12,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -90,14 +87,6 @@ func drifts(ctx context.Context, program string) map[string]driftRow {
 	return byRef
 }
 
-func withKubeconfig(ctx context.Context, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-	cmd.Stderr = GinkgoWriter
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	return cmd
-}
-
 // serve starts a command until the end of the spec, and returns the first submatch of an expression in its output.
 func serve(ctx context.Context, cmd *exec.Cmd, line string) string {
 	GinkgoHelper()
@@ -143,8 +132,7 @@ func driftEvents(ctx context.Context) string {
 
 var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 	It("is corrected or, with noop, reported, and shows in drift, events, metrics and on the page", func(ctx SpecContext) {
-		program := filepath.Join(GinkgoT().TempDir(), "fettle")
-		run(ctx, "go", "build", "-o", program, "./cmd/fettle")
+		program := buildFettle(ctx)
 		deb(ctx, "e2e-hand", "1", "true")
 		handUnits(ctx)
 		apply(ctx, handResources())

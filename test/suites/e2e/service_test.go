@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,14 +17,26 @@ import (
 // fettle runs fettle of this checkout, as administrator, and returns its standard output.
 func fettle(ctx context.Context, args ...string) string {
 	GinkgoHelper()
+	out, err := withKubeconfig(ctx, buildFettle(ctx), args...).Output()
+	Expect(err).NotTo(HaveOccurred())
+	return string(out)
+}
+
+// buildFettle builds fettle of this checkout, for the spec.
+func buildFettle(ctx context.Context) string {
+	GinkgoHelper()
 	program := filepath.Join(GinkgoT().TempDir(), "fettle")
 	run(ctx, "go", "build", "-o", program, "./cmd/fettle")
+	return program
+}
+
+// withKubeconfig returns a command that an administrator of the cluster runs.
+func withKubeconfig(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
 	cmd.Stderr = GinkgoWriter
-	out, err := cmd.Output()
-	Expect(err).NotTo(HaveOccurred())
-	return string(out)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	return cmd
 }
 
 // inPod runs fettle in the pod of the agent on a node.
