@@ -66,7 +66,8 @@ func (a *app) apply() *cobra.Command {
 		Short: "Bring this machine to the state that resources describe",
 		Long: "apply brings this machine, or a directory with a root file system, to the state that resources describe.\n" +
 			"With --watch it keeps running: it applies the resources again at an interval, and as soon as something\n" +
-			"changes that they watch. It reads the manifests only at the start, and exits with the code of its last run.",
+			"changes that they watch. It reads the manifests only at the start, and exits with the code of its last run. A\n" +
+			"terminal shows the progress of a run, and between runs what is in sync and what was corrected last.",
 		Example: applyExample,
 		Args:    func(*cobra.Command, []string) error { return needSources(f.sources) },
 		RunE:    func(cmd *cobra.Command, names []string) error { f.names = names; return a.runApply(cmd.Context(), f) },

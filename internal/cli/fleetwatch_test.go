@@ -60,8 +60,8 @@ func TestFleetIsFollowed(t *testing.T) {
 		want     outcome
 	}{
 		"in lines": {false, "24 h on 1 node\n", outcome{out: "1 of 4 nodes in sync, 3 pending\n2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\n", code: 2}},
-		"on a terminal": {true, "24 h on 1 node", outcome{err: "\r\x1b[K[#######.......................] 1 of 4 nodes in sync, 3 pending" +
-			"\r\x1b[K[######################........] 2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\r\x1b[K", code: 2}},
+		"on a terminal": {true, "24 h on 1 node\x1b[?7h", outcome{err: "\r\x1b[K\x1b[?7l[#######.......................] 1 of 4 nodes in sync, 3 pending\x1b[?7h" +
+			"\r\x1b[K\x1b[?7l[######################........] 2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\x1b[?7h\r\x1b[K", code: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

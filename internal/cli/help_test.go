@@ -169,7 +169,7 @@ func TestColorDefaultsToTerminalsOnly(t *testing.T) {
 
 func TestProgressLineIsErased(t *testing.T) {
 	var out, stderr strings.Builder
-	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x") + file("c", "path: /etc/c, content: x")
+	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x, require: [File/a]") + file("c", "path: /etc/c, content: x, require: [File/b]")
 	cmd := command(cli.Options{ErrTerminal: true, In: strings.NewReader(in), Out: &out, Err: &stderr})
 	cmd.SetArgs([]string{"apply", "-f", "-", "--root", emptyRoot(t)})
 	if err := cmd.Execute(); err != nil {
@@ -178,8 +178,11 @@ func TestProgressLineIsErased(t *testing.T) {
 	if got := fettle(t, in, "apply", "-f", "-", "--root", emptyRoot(t)); got.err != "" {
 		t.Errorf("a pipe gets %q", got.err)
 	}
-	const gone = "\r\x1b[K"
-	if want := gone + "1/3 resources" + gone + gone + "2/3 resources" + gone; stderr.String() != want {
+	const gone, cut, wrap = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
+	want := gone + cut + "[..............................] 0 of 3 resources: File/a" + wrap + gone +
+		gone + cut + "[##########....................] 1 of 3 resources: File/b" + wrap + gone +
+		gone + cut + "[####################..........] 2 of 3 resources: File/c" + wrap + gone
+	if stderr.String() != want {
 		t.Errorf("got  %q\nwant %q", stderr.String(), want)
 	}
 }

@@ -41,12 +41,17 @@ func (k *keeper) complaints() string {
 // keep starts fettle apply --watch on a root. stop sends the signal that ends it.
 func keep(t *testing.T, root, stdin string, args ...string) *keeper {
 	t.Helper()
+	return keepWith(t, cli.Options{}, root, stdin, args...)
+}
+
+// keepWith is keep with options.
+func keepWith(t *testing.T, o cli.Options, root, stdin string, args ...string) *keeper {
+	t.Helper()
 	k := &keeper{t: t, root: root}
-	cmd := cli.Command(cli.Options{
-		Kinds:    providers.Kinds(),
-		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
-		In:       strings.NewReader(stdin), Out: &k.out, Err: &k.err,
-	})
+	o.Kinds = providers.Kinds()
+	o.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	o.In, o.Out, o.Err = strings.NewReader(stdin), &k.out, &k.err
+	cmd := cli.Command(o)
 	cmd.SetArgs(append([]string{"apply", "--watch", "-f", "-", "--root", root}, args...))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -124,6 +129,39 @@ func TestWatchCorrectsDrift(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines(k.out.String())); diff != "" || k.complaints() != "" {
 		t.Errorf("%s\n%s", diff, &k.err)
+	}
+}
+
+// screen returns what is in the last line of a terminal, with times as TIME.
+func (k *keeper) screen() string {
+	written := k.err.String()
+	line := strings.NewReplacer("\x1b[?7l", "", "\x1b[?7h", "").Replace(written[strings.LastIndex(written, "\x1b[K")+1:])
+	return regexp.MustCompile("[0-9:]{8}").ReplaceAllString(strings.TrimPrefix(line, "[K"), "TIME")
+}
+
+func TestWatchShowsItsProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+
+	root := emptyRoot(t)
+	in := file("a", `path: /etc/a, content: "hello\n"`) + file("b", "path: /no/such/b, content: x") + file("c", "path: /etc/c, noop: true, content: x")
+	k := keepWith(t, cli.Options{ErrTerminal: true}, root, in)
+	shows := func(want string) {
+		t.Helper()
+		k.until(want, func() bool { return k.screen() == want })
+	}
+	const sums = "watching: 1 of 3 resources in sync, 1 noop, 1 failed"
+	shows(sums)
+	if first := "[..............................] 0 of 3 resources: File/a"; !strings.Contains(k.err.String(), first) {
+		t.Errorf("%q is not in %q", first, k.err.String())
+	}
+	put(t, filepath.Join(root, "etc/a"), "bad\n")
+	shows(sums + "; 1 correction, the last one at TIME of File/a")
+	if err := os.Remove(filepath.Join(root, "etc/a")); err != nil {
+		t.Fatal(err)
+	}
+	shows(sums + "; 2 corrections, the last one at TIME of File/a")
+	if err := k.stop(); !errors.Is(err, cli.Exit(1)) || k.screen() != "" {
+		t.Errorf("stopped: %v, with %q on the screen", err, k.screen())
 	}
 }
 

@@ -2,13 +2,13 @@ package fleet
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -68,15 +68,7 @@ func progress(s v1alpha1.FleetStatus) string {
 	return line
 }
 
-// barWidth is the number of characters of a bar.
-const barWidth = 30
-
 // bar shows which part of the nodes is done: all but those that are pending or held.
 func bar(n v1alpha1.FleetNodes) string {
-	if n.Total <= 0 {
-		return ""
-	}
-	done := int(int64(n.Total-n.Pending-n.Held) * barWidth / int64(n.Total))
-	done = max(0, min(done, barWidth))
-	return "[" + strings.Repeat("#", done) + strings.Repeat(".", barWidth-done) + "] "
+	return output.Bar(int(n.Total-n.Pending-n.Held), int(n.Total))
 }

@@ -105,13 +105,15 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	j.debugProviders(items, facts)
 	done := 0
 	var current Current
-	t.Begin = current.Begin
+	t.Begin = func(refs []resource.Ref) {
+		current.Begin(refs)
+		j.Printer.ShowProgress(progress(done, len(items), refs))
+	}
 	t.Observe = func(r report.ResourceReport) {
 		current.End()
 		done++
 		r.Attribute(j.lookout.Author)
 		j.observe(r)
-		j.Printer.ShowProgress(done, len(items))
 	}
 	defer current.AnnounceStop(ctx, j.Printer)()
 	defer j.Printer.EndProgress()

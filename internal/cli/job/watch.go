@@ -20,6 +20,7 @@ type watcher struct {
 	ran     bool   // at least once
 	waiting string // why the last run did not take place; "" if it did
 	last    error  // the exit code of the last complete run
+	tally   tally
 }
 
 // Watch runs now, at the interval, and whenever something changes that a resource watches, until ctx ends. It
@@ -31,6 +32,7 @@ func (j *Job) Watch(ctx context.Context) error {
 	j.lookout = lookout
 	defer func() { _ = lookout.Close() }() // nothing is buffered
 	w := watcher{Job: j, last: ErrStopped}
+	defer j.Printer.EndProgress()
 	for ctx.Err() == nil {
 		result, err := j.run(ctx)
 		if ctx.Err() != nil && (err != nil || result.Message != "") {
@@ -52,7 +54,10 @@ func (w *watcher) finish(result report.Report, err error) (time.Duration, error)
 	case err == nil:
 		w.waiting = ""
 		w.last = w.exitCode(result)
-		return w.Interval, w.print(result)
+		w.tally = w.tally.with(result, time.Now())
+		err := w.print(result)
+		w.Printer.ShowProgress(w.tally.String())
+		return w.Interval, err
 	case !w.ran && !isTemporary(err):
 		return 0, err
 	case err.Error() != w.waiting:

@@ -22,7 +22,7 @@ type Printer struct {
 	Debugging bool
 
 	mu       sync.Mutex
-	progress bool // a line of progress is shown
+	progress string // the line of progress that is shown; "" if none is
 }
 
 // A Color is an escape sequence of terminals; "" is the default color.
@@ -120,43 +120,5 @@ func (p *Printer) Diff(diff string) {
 			color = Cyan
 		}
 		p.PrintIn(color, "%s", Block(line))
-	}
-}
-
-// ShowProgress shows how far a run is, in a line that the next output replaces.
-func (p *Printer) ShowProgress(done, total int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ErrProgress && done < total {
-		_, _ = fmt.Fprintf(p.Err, "\r\x1b[K%d/%d resources", done, total)
-		p.progress = true
-	}
-}
-
-// ShowLine shows a line after a bar, both of which the next output replaces, if Err is a terminal. Otherwise, the line is one of Out,
-// without the bar.
-func (p *Printer) ShowLine(bar, line string) {
-	if !p.ErrProgress {
-		p.Print("%s", line)
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, _ = fmt.Fprintf(p.Err, "\r\x1b[K%s%s", bar, text.Line(line))
-	p.progress = true
-}
-
-// EndProgress removes the line of progress.
-func (p *Printer) EndProgress() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clearProgress()
-}
-
-// clearProgress needs mu.
-func (p *Printer) clearProgress() {
-	if p.progress {
-		_, _ = fmt.Fprint(p.Err, "\r\x1b[K")
-		p.progress = false
 	}
 }
