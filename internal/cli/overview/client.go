@@ -1,11 +1,13 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -27,6 +29,7 @@ type Client struct{ rest rest.Interface }
 // Connect returns a client. It makes no request.
 func Connect(cfg *rest.Config) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // lists have many pages, and questions go to many nodes; maxAsked limits what is under way at once
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // statuses of errors
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
@@ -48,12 +51,16 @@ func catalogsPath() string { return "/apis/" + v1alpha1.GroupVersion.String() + 
 func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, error) {
 	const onlyMetadata = "application/json;as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 	if node == "" {
-		nodes, err := list[Candidate](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List"))
-		if err != nil {
+		var nodes []Candidate
+		var nodesErr error
+		var reading sync.WaitGroup
+		reading.Go(func() { nodes, nodesErr = list[Candidate](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List")) })
+		catalogs, err := c.Nodes(ctx)
+		reading.Wait()
+		if err := cmp.Or(nodesErr, err); err != nil {
 			return nil, err
 		}
-		catalogs, err := c.Nodes(ctx)
-		return WithCatalogs(nodes, catalogs), err
+		return WithCatalogs(nodes, catalogs), nil
 	}
 	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
 		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])

@@ -1,0 +1,55 @@
+package overview_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/fettle-dev/fettle/internal/cli/overview"
+)
+
+// pages is the number of pages of each list: more than the requests that client-go permits at once by default.
+const pages = 30
+
+// servePages is an API server whose lists have one object per page.
+func servePages(w http.ResponseWriter, r *http.Request) {
+	page, _ := strconv.Atoi(r.URL.Query().Get("continue")) // the first has no number
+	next := ""
+	if page+1 < pages {
+		next = strconv.Itoa(page + 1)
+	}
+	fmt.Fprintf(w, `{"metadata":{"continue":%q},"items":[{"metadata":{"name":"web-%02d"}}]}`, next, page)
+}
+
+func TestListsWithManyPagesAreNotDelayed(t *testing.T) {
+	t.Parallel()
+
+	server := httptest.NewServer(http.HandlerFunc(servePages))
+	t.Cleanup(server.Close)
+	client, err := overview.Connect(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A limit of requests refuses at once to wait for longer.
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	all, err := client.Candidates(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for i, c := range all {
+		got = append(got, c.Name+" "+c.Catalog.Name)
+		want = append(want, fmt.Sprintf("web-%02d web-%02d", i, i))
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != pages {
+		t.Errorf("%d nodes (-want +got):\n%s", len(got), diff)
+	}
+}
