@@ -16,7 +16,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/fleet"
-	"github.com/fettle-dev/fettle/internal/cli/history"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -94,8 +93,7 @@ func Command(o Options) *cobra.Command {
 		cmd.AddCommand(fleet.Commands(a.out, a.loader())...)
 		asPlugin(cmd)
 	} else {
-		// Those of kubectl are about the fleet.
-		cmd.AddCommand(a.plan(), history.Command(a.out, history.Place{AddFlags: a.addStateDir, With: a.withStateDir}))
+		cmd.AddCommand(a.plan()) // that of kubectl is about the fleet
 	}
 	return cmd
 }
