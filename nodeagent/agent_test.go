@@ -50,6 +50,7 @@ func TestAgent(t *testing.T) {
 		"keeps the since field when it restarts without the API server": keepsStatus,
 		"corrects drift as it happens, once":                            correctsAsItHappens,
 		"corrects a file at once, and what it notifies":                 correctsAtOnce,
+		"purges at once, but not what other resources manage":           purgesAtOnce,
 		"backs off from another writer and reports the contest":         reportsContest,
 		"corrects nothing apart from runs with commands around them":    correctsWithCommands,
 		"watches its host as soon as it can":                            watchesLater,

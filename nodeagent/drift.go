@@ -47,7 +47,7 @@ func (a *Agent) quickAfter(result report.Report) quick {
 
 // correctQuickly corrects drift by a partial run. A run of everything follows, and is the next one if this one fails.
 func (a *Agent) correctQuickly(ctx context.Context) {
-	drifted := a.lookout.BeginAside(a.Clock.Now(), a.quick.can)
+	drifted := a.lookout.BeginPartial(a.Clock.Now(), a.quick.can)
 	if len(drifted) == 0 {
 		return
 	}
@@ -61,6 +61,7 @@ func (a *Agent) correctQuickly(ctx context.Context) {
 	}
 	if err != nil || result.Status == "failed" {
 		a.quick = quick{}
+		a.lookout.CheckNow(a.Clock.Now())
 	}
 	if err != nil {
 		a.Ran(RunSummary{Trigger: v1alpha1.TriggerDrift, Report: result, Err: err, Noticed: noticed, Ended: a.Clock.Now()})

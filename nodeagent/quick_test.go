@@ -60,7 +60,28 @@ func correctsAtOnce(t *testing.T, m *machine) {
 	m.waits()
 	reported(m)
 	m.Expect(reloaded()).To(Equal("good\n"))
-	m.Expect(m.partial.Load()).To(Equal(int32(1)))
+	m.Expect(m.partial.Load()).To(Equal(int32(2))) // the second checked the correction
+}
+
+func purgesAtOnce(_ *testing.T, m *machine) {
+	m.start()
+	dir := v1alpha1.CatalogEntry{Kind: "File", Name: "conf.d", Attributes: &runtime.RawExtension{
+		Raw: []byte(`{"path": "/etc/conf.d", "ensure": "directory", "recurse": true, "purge": true}`),
+	}}
+	m.applied(m.should(dir, fileEntry("conf.d/kept", "good\n"), fileEntry("other", "x\n")))
+	m.calm()
+	runs := m.runs.Load()
+
+	m.file("conf.d/extra").write("by hand\n")
+	m.moments("the extra file is removed", func(g Gomega) {
+		_, err := os.Stat(filepath.Join(m.root, "etc/conf.d/extra"))
+		g.Expect(err).To(MatchError(os.ErrNotExist))
+	})
+	m.Expect(m.file("conf.d/kept").text()).To(Equal("good\n"))
+	m.Expect(m.runs.Load()).To(Equal(runs))
+	m.file("conf.d/kept").write("bad\n")
+	m.moments("the other is corrected", func(g Gomega) { g.Expect(m.file("conf.d/kept").text()).To(Equal("good\n")) })
+	m.soon("nothing failed", func(g Gomega) { g.Expect(m.object().Status.Counts.Failed).To(BeZero()) })
 }
 
 // Another program writes a file whenever it is corrected.

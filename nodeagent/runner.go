@@ -35,6 +35,7 @@ type runner struct {
 	open     catalog.Opener
 	fence    *lease.Fence
 	lookout  *drift.Lookout
+	reach    engine.Reach // of the last run of a whole target
 	now      func() time.Time
 	log      *slog.Logger
 	progress func() // called after each resource
@@ -68,7 +69,7 @@ func (r *runner) run(ctx context.Context, t task) (report.Report, error) {
 	}
 	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
 		kinds := r.kindsOf(t.Target, store)
-		items := catalog.Items(t.Entries, kinds, r.open)
+		items := r.items(t, kinds)
 		if !t.acts {
 			postponeRemote(items, t.Types)
 		}
@@ -89,6 +90,21 @@ func (r *runner) run(ctx context.Context, t task) (report.Report, error) {
 	})
 }
 
+// items are the entries of a task with their types. A partial run of what is read and changed in a moment gets no more than that:
+// most of its time would go into the others.
+func (r *runner) items(t task, kinds []resource.Kind) []resource.Item {
+	if t.only != nil {
+		handled, wide := r.reach.Of(t.only, t.settled)
+		for ref := range handled {
+			wide = wide || !slices.Contains(meanwhileKinds(), ref.Kind)
+		}
+		if !wide {
+			return catalog.Some(t.Entries, kinds, r.open, func(ref resource.Ref) bool { return handled[ref] })
+		}
+	}
+	return catalog.Items(t.Entries, kinds, r.open)
+}
+
 func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind, store engine.Store) engine.Transaction {
 	isNews := status.NewsSince(t.prev)
 	transaction := engine.Transaction{
@@ -99,6 +115,9 @@ func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind,
 			r.logResource(res, isNews(res))
 		},
 		Idle: r.idle,
+	}
+	if t.only == nil {
+		transaction.Reach = func(is engine.Reach) { r.reach = is }
 	}
 	if t.settled != nil {
 		transaction.Selected = func(i resource.Item) bool { return t.settled[i.Ref] }

@@ -110,10 +110,29 @@ func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
 	return l.pace.DueAside(l.pathsOf(can))
 }
 
-// BeginAside is called when these changes are handled. It returns those of the resources that may have drifted.
+// BeginAside is called when these changes are handled during a run. It returns those of the resources that may have drifted.
 func (l *Lookout) BeginAside(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
+	return l.beginAside(now, can, func(string) bool { return false }) // what they notify may have had its turn
+}
+
+// BeginPartial is [Lookout.BeginAside] for a partial run between two others.
+func (l *Lookout) BeginPartial(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
+	rest := map[resource.Ref]bool{}
+	for ref := range l.paths {
+		if !can[ref] {
+			rest[ref] = true
+		}
+	}
+	left := l.pathsOf(rest)
+	return l.beginAside(now, can, func(path string) bool { return !left(path) })
+}
+
+// CheckNow makes a run due after a partial one.
+func (l *Lookout) CheckNow(now time.Time) { l.pace.CheckNow(now) }
+
+func (l *Lookout) beginAside(now time.Time, can map[resource.Ref]bool, covers func(path string) bool) map[resource.Ref]bool {
 	l.See(now)
-	handled := l.pace.BeginAside(now, l.pathsOf(can))
+	handled := l.pace.BeginAside(now, l.pathsOf(can), covers)
 	l.authors.beginAside(l.watch.Authors(), handled)
 	drifted := l.of(handled)
 	maps.DeleteFunc(drifted, func(ref resource.Ref, _ bool) bool { return !can[ref] })

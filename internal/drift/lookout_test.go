@@ -127,3 +127,32 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Two resources have the same path.
+func TestRunFollowsSoonIfAPartialOneHandledNotAllResourcesOfAPath(t *testing.T) {
+	for name, c := range map[string]struct {
+		can  []string
+		want time.Duration
+	}{
+		"one of them": {[]string{"a"}, 250 * time.Millisecond},
+		"both":        {[]string{"a", "b"}, drift.CheckEverything},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, h, root := look(t)
+			items := []resource.Item{file(t, "a", "/f"), file(t, "b", "/f")}
+			run(t, l, h, nothing, nil, items...)
+			must(t, os.WriteFile(filepath.Join(root, "f"), nil, 0o600))
+			can := map[resource.Ref]bool{}
+			for _, name := range c.can {
+				can[resource.Ref{Kind: "File", Name: name}] = true
+			}
+			if drifted := l.BeginPartial(start, can); len(drifted) != len(can) {
+				t.Errorf("drifted: %v", drifted)
+			}
+			must(t, l.EndAside(start, nil))
+			if got := l.Due().Sub(start); got != c.want {
+				t.Errorf("the run is due after %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -12,6 +12,8 @@ const (
 	SettleMost = 2 * time.Second
 	// SettleAside is Settle for the few resources of an aside: before a run handles all of them.
 	SettleAside = 200 * time.Millisecond
+	// CheckEverything is the longest delay before a run checks everything after an aside, if asides have handled all changes.
+	CheckEverything = 10 * time.Second
 	// Again is the delay before a run checks its own changes again, in case someone else changed
 	// them meanwhile. It is also the backoff after a first drift, which doubles with each further
 	// one.
@@ -25,7 +27,7 @@ const (
 // Its methods only modify its own fields.
 //
 // An aside is a partial run of the resources of some paths, during a run or between two. Each change is handled by at
-// most one, and then by a run.
+// most one, and then by a run, which does not hurry if the aside has covered the path: has handled all of its resources.
 type Pace struct {
 	Most time.Duration // the longest delay: there is a run at least that often anyway
 	// Prompt selects paths that change in one step, so that an aside handles a change of a calm one at once. Optional.
@@ -35,6 +37,9 @@ type Pace struct {
 	known   map[string]*record
 	own     []string // paths that the current run checks again
 
+	covered    func(path string) bool // by the current aside; nil is no path
+	asideOwn   []string               // paths that the current aside checks again
+	checkBy    time.Time              // when a run is to check everything; zero if no aside has covered a path since the last one
 	asideBegan time.Time
 	rest       time.Time // when the next aside may begin: asides take at most half of the time
 }
@@ -45,6 +50,7 @@ type change struct {
 	own         bool // made by a run: to be checked again
 	begun       bool // its latest sign is the creation of a file, which may still be written
 	aside       bool // an aside has handled it for some resources; the next run checks it for all
+	covered     bool // or asides are enough until then
 }
 
 // A record is the history of a path that changed before.
@@ -66,9 +72,12 @@ func (p *Pace) saw(now time.Time, paths []string, own bool) {
 			c = &change{first: now, own: own}
 			p.pending[path] = c
 		}
+		if c.covered {
+			c.first = now
+		}
 		c.last = now
 		c.own = c.own && own
-		c.aside = false
+		c.aside, c.covered = false, false
 		if r := p.known[path]; r != nil && now.Sub(r.last) > p.wait(r)+Calm {
 			delete(p.known, path)
 		}
@@ -104,18 +113,22 @@ func (p *Pace) DueAside(include func(path string) bool) time.Time {
 	return due
 }
 
-// BeginAside records that an aside handles the changes of some paths, and returns the paths.
+// BeginAside records that an aside handles the changes of some paths, and returns the paths. It covers some of them.
 // They stay pending, since other resources may depend on them, and since what they notify may have had its turn.
-func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handled []string) {
-	p.asideBegan = now
+func (p *Pace) BeginAside(now time.Time, include, covers func(path string) bool) (handled []string) {
+	p.asideBegan, p.covered = now, covers
 	for path, c := range p.pending {
 		if c.aside || !include(path) || c.begun && now.Before(p.dueAside(path, c)) {
 			continue
 		}
-		if !c.own && !now.Before(p.dueAside(path, c)) {
+		switch {
+		case c.own:
+			p.asideOwn = append(p.asideOwn, path)
+		case !now.Before(p.dueAside(path, c)):
 			p.blame(now, path)
 		}
 		c.aside = true
+		p.cover(now, path, c)
 		handled = append(handled, path)
 	}
 	return handled
@@ -124,16 +137,40 @@ func (p *Pace) BeginAside(now time.Time, include func(path string) bool) (handle
 // EndAside records the paths that changed during an aside, and those among them of resources that it changed.
 func (p *Pace) EndAside(now time.Time, changed, byAside []string) {
 	p.rest = now.Add(min(now.Sub(p.asideBegan), SettleMost))
-	for _, path := range changed {
-		own := slices.Contains(byAside, path)
-		if own {
-			delete(p.pending, path) // what it was before is handled
+	p.saw(now, changed, false)
+	for _, path := range byAside {
+		if p.pending[path] != nil { // also what was seen during the aside
+			delete(p.pending, path)
+			p.saw(now, []string{path}, true)
+			p.cover(now, path, p.pending[path])
 		}
-		p.saw(now, []string{path}, own)
+	}
+	for _, path := range p.asideOwn {
+		if slices.Contains(byAside, path) {
+			p.blame(now, path)
+		}
+	}
+	p.covered, p.asideOwn = nil, nil
+}
+
+// cover leaves a change to asides, until a run checks everything, if they cover its path.
+func (p *Pace) cover(now time.Time, path string, c *change) {
+	if c.covered = p.covered != nil && p.covered(path); c.covered && p.checkBy.IsZero() {
+		p.checkBy = now.Add(CheckEverything)
+	}
+}
+
+// CheckNow makes the run due that checks everything.
+func (p *Pace) CheckNow(now time.Time) {
+	if !p.checkBy.IsZero() {
+		p.checkBy = now
 	}
 }
 
 func (p *Pace) due(path string, c *change) time.Time {
+	if c.covered {
+		return p.checkBy
+	}
 	at := earliest(c.last.Add(Settle), c.first.Add(SettleMost))
 	if c.own {
 		at = c.first.Add(Again)
@@ -147,7 +184,7 @@ func (p *Pace) due(path string, c *change) time.Time {
 func (p *Pace) dueAside(path string, c *change) time.Time {
 	switch {
 	case c.own:
-		return p.due(path, c)
+		return p.backedOff(path, c.first.Add(Again))
 	case p.Prompt != nil && p.Prompt(path) && !c.begun:
 		return p.backedOff(path, c.first)
 	}
@@ -196,6 +233,7 @@ func (p *Pace) Begin(now time.Time) (handled []string) {
 		}
 	}
 	clear(p.pending)
+	p.checkBy = time.Time{}
 	return handled
 }
 
@@ -211,7 +249,10 @@ func (p *Pace) blame(now time.Time, path string) {
 }
 
 // Forget discards the pending changes: a run of everything is planned anyway.
-func (p *Pace) Forget() { clear(p.pending) }
+func (p *Pace) Forget() {
+	clear(p.pending)
+	p.checkBy = time.Time{}
+}
 
 // End records that the run ended: the paths that changed meanwhile, and those among them of
 // resources that the run itself changed. Having to correct a path that was only to be checked again

@@ -21,8 +21,9 @@ var start = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // A story is a host over time: what happens when, and when runs take place. Runs take
 // no time.
 type story struct {
-	pace drift.Pace
-	now  time.Duration
+	pace   drift.Pace
+	now    time.Duration
+	covers func(path string) bool // by asides
 }
 
 func (s *story) at(d time.Duration) time.Time { return start.Add(d) }
@@ -154,7 +155,7 @@ func TestChangesHandledAsideAreCheckedByTheNextRun(t *testing.T) {
 		if due.IsZero() || due.Sub(start) != want {
 			t.Fatalf("due at %s, want %s", due.Sub(start), want)
 		}
-		if diff := cmp.Diff([]string{"/a"}, s.pace.BeginAside(due, only)); diff != "" {
+		if diff := cmp.Diff([]string{"/a"}, s.pace.BeginAside(due, only, none)); diff != "" {
 			t.Error(diff)
 		}
 		if !s.pace.DueAside(only).IsZero() {
@@ -190,21 +191,23 @@ func (s *story) aside(corrects ...string) time.Duration {
 		return -1
 	}
 	s.now = due.Sub(start)
-	s.pace.BeginAside(due, all)
+	s.pace.BeginAside(due, all, s.covers)
 	s.pace.EndAside(due, corrects, corrects)
 	return s.now
 }
 
 func all(string) bool { return true }
 
-func prompt() *story { return &story{pace: drift.Pace{Most: time.Hour, Prompt: all}} }
+func none(string) bool { return false }
+
+func prompt() *story { return &story{pace: drift.Pace{Most: time.Hour, Prompt: all}, covers: none} }
 
 func TestFirstChangeOfAPromptPathIsHandledAtOnce(t *testing.T) {
 	s := prompt()
 	s.pace.Saw(s.at(0), "/a")
-	got := []time.Duration{s.aside("/a"), s.run(), s.due()}
-	if diff := cmp.Diff([]time.Duration{0, sec, -1}, got); diff != "" {
-		t.Errorf("an aside corrects it, and a run checks everything later (-want +got):\n%s", diff)
+	got := []time.Duration{s.aside("/a"), s.aside(), s.run(), s.due()}
+	if diff := cmp.Diff([]time.Duration{0, sec, sec, -1}, got); diff != "" {
+		t.Errorf("an aside corrects it and checks that, and a run checks everything (-want +got):\n%s", diff)
 	}
 	s.pace.Saw(s.at(5*sec), "/a")
 	got = []time.Duration{s.aside(), s.run(), s.due()}
@@ -227,7 +230,7 @@ func TestCreatedFileIsNotHandledWhileItIsWritten(t *testing.T) {
 			s.pace.Saw(s.at(0), "/a")
 			s.pace.Saw(s.at(0), "/b")
 			s.pace.Begun([]string{"/a"}, map[string]bool{"/a": true})
-			if got := s.pace.BeginAside(s.at(0), all); !slices.Equal(got, []string{"/b"}) {
+			if got := s.pace.BeginAside(s.at(0), all, none); !slices.Equal(got, []string{"/b"}) {
 				t.Errorf("at once: %v", got)
 			}
 			s.pace.EndAside(s.at(0), nil, nil)
@@ -238,7 +241,7 @@ func TestCreatedFileIsNotHandledWhileItIsWritten(t *testing.T) {
 			if got := max(s.pace.DueAside(all).Sub(start), c.closed); got != c.want {
 				t.Errorf("it is handled at %s, want %s", got, c.want)
 			}
-			if got := s.pace.BeginAside(s.at(c.want), all); !slices.Equal(got, []string{"/a"}) {
+			if got := s.pace.BeginAside(s.at(c.want), all, none); !slices.Equal(got, []string{"/a"}) {
 				t.Errorf("then: %v", got)
 			}
 		})
@@ -266,7 +269,7 @@ func TestAConflictBacksOffAsides(t *testing.T) {
 // An archive with a thousand managed files is unpacked for a minute.
 func TestAsidesTakeAtMostHalfOfTheTime(t *testing.T) {
 	s := prompt()
-	s.pace.BeginAside(s.at(0), all)
+	s.pace.BeginAside(s.at(0), all, none)
 	s.pace.EndAside(s.at(30*ms), []string{"/b"}, nil)
 	if due := s.pace.DueAside(all); due.Sub(start) != 60*ms {
 		t.Errorf("the next one is due at %s", due.Sub(start))
@@ -276,7 +279,7 @@ func TestAsidesTakeAtMostHalfOfTheTime(t *testing.T) {
 func TestChangeDuringAnAsideIsNotLost(t *testing.T) {
 	s := prompt()
 	s.pace.Saw(s.at(0), "/a")
-	s.pace.BeginAside(s.at(0), all)
+	s.pace.BeginAside(s.at(0), all, none)
 	s.pace.EndAside(s.at(0), []string{"/a", "/b"}, []string{"/a"})
 	if got := []time.Duration{s.aside(), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{0, 250 * ms, -1}) {
 		t.Errorf("what others change meanwhile, and the aside's own change: %s", got)
@@ -294,5 +297,51 @@ func TestOwnChangesSeenDuringARunAreCheckedOnce(t *testing.T) {
 	s.pace.Saw(s.at(1100*ms), "/a")
 	if got := s.aside(); got != 1100*ms {
 		t.Errorf("drift after them is corrected at %s", got)
+	}
+}
+
+// Changes of paths that asides cover, while something else changes now and then.
+func TestRunChecksEverythingLongAfterAsidesThatSuffice(t *testing.T) {
+	s := prompt()
+	s.covers = func(path string) bool { return path != "/both" }
+	s.pace.Saw(s.at(0), "/a")
+	if got := []time.Duration{s.aside("/a"), s.due(), s.aside(), s.due()}; !cmp.Equal(got, []time.Duration{0, 10 * sec, sec, 10 * sec}) {
+		t.Errorf("the correction, and its check: %s", got)
+	}
+	for at := 3 * sec; at < 9*sec; at += 2 * sec {
+		path := at.String()
+		s.pace.Saw(s.at(at), path)
+		if got := []time.Duration{s.aside(path), s.due(), s.aside(), s.due()}; !cmp.Equal(got, []time.Duration{at, 10 * sec, at + sec, 10 * sec}) {
+			t.Errorf("a change at %s: %s", at, got)
+		}
+	}
+	if got := []time.Duration{s.run(), s.due()}; !cmp.Equal(got, []time.Duration{10 * sec, -1}) {
+		t.Errorf("the run: %s", got)
+	}
+
+	s.pace.Saw(s.at(60*sec), "/b", "/both")
+	if got := []time.Duration{s.aside("/b"), s.due(), s.run(), s.due()}; !cmp.Equal(got, []time.Duration{60 * sec, 60*sec + 250*ms, 60*sec + 250*ms, -1}) {
+		t.Errorf("a path that other resources have, too: %s", got)
+	}
+
+	s.pace.Saw(s.at(120*sec), "/c")
+	s.aside("/c")
+	s.pace.CheckNow(s.at(121 * sec))
+	if got := []time.Duration{s.run(), s.due()}; !cmp.Equal(got, []time.Duration{121 * sec, -1}) {
+		t.Errorf("an aside that failed: %s", got)
+	}
+}
+
+// Another tool changes a path between its correction and the check of that, unnoticed.
+func TestDriftFoundByTheCheckOfAnAsideCounts(t *testing.T) {
+	s := prompt()
+	s.covers = all
+	s.pace.Saw(s.at(0), "/a")
+	var asides []time.Duration
+	for range 4 {
+		asides = append(asides, s.aside("/a"))
+	}
+	if diff := cmp.Diff([]time.Duration{0, sec, 3 * sec, 7 * sec}, asides); diff != "" {
+		t.Error(diff)
 	}
 }

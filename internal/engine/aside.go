@@ -156,7 +156,7 @@ func (a Aside) areManaged(nodes []int) bool {
 // notify is refreshed in its turn or, if that has been, by the next run. The error is one of the store.
 func (a Aside) Run(ctx context.Context, selected map[resource.Ref]bool) (report.Report, error) {
 	t := a.run.Transaction
-	t.Idle, t.Before, t.Refused = nil, nil, nil
+	t.Idle, t.Before, t.Refused, t.Reach = nil, nil, nil, nil
 	t.Withheld = a.run.unknownResources()
 	t.Only = selected
 	t.Selected = func(i resource.Item) bool { return selected[i.Ref] } // what comes after them has its turn in the run

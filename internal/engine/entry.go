@@ -21,6 +21,7 @@ type entry struct {
 	comparison       resource.Comparison
 	generator        *entry // that generated it; nil for a resource of the catalog
 	complete         bool   // all that it generates is in sync
+	looked           bool   // asked for other resources of the catalog
 	report           report.ResourceReport
 	began            time.Time
 	took             time.Duration   // to read it, or its share of reading many

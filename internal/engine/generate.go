@@ -14,14 +14,19 @@ import (
 )
 
 // A catalogView is a generating resource's view of a run.
-type catalogView struct{ r *run }
+type catalogView struct {
+	r  *run
+	of *entry
+}
 
 func (s catalogView) Has(kind, name string) bool {
+	s.of.looked = true
 	_, ok := s.r.plan.Keys[plan.Key{Kind: kind, Name: name}]
 	return ok
 }
 
 func (s catalogView) Names(kind string) iter.Seq[string] {
+	s.of.looked = true
 	return func(yield func(string) bool) {
 		for k := range s.r.plan.Keys {
 			if k.Kind == kind && !yield(k.Name) {
@@ -32,6 +37,7 @@ func (s catalogView) Names(kind string) iter.Seq[string] {
 }
 
 func (s catalogView) Missing(kind string) (resource.Ref, bool) {
+	s.of.looked = true
 	for _, ref := range s.r.Withheld {
 		if ref.Kind == kind {
 			return ref, true
@@ -72,7 +78,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	h := call.Reader(r.Reader)
 	e.complete = true
 	err := resource.Guarded(func() error {
-		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, catalogView{r}) {
+		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, catalogView{r, e}) {
 			if err != nil {
 				return err
 			}

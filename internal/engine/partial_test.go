@@ -30,7 +30,8 @@ func handled(r report.Report) []string {
 }
 
 func TestPartialRunHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testing.T) {
-	given := func(t *testing.T) (*world, *memory, []resource.Item) {
+	given := func(t *testing.T) (*world, *memory, []resource.Item, engine.Reach) {
+		var reach engine.Reach
 		w, store := newWorld(), newMemory()
 		items := []resource.Item{
 			w.item(t, "Thing/a", red, "notify:Thing/s"),
@@ -39,9 +40,9 @@ func TestPartialRunHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 			w.item(t, "Thing/last", red, "require:Thing/after"),
 			w.item(t, "Thing/other", red),
 		}
-		transact(t, items, storing(store))
+		transact(t, items, storing(store), func(tx *engine.Transaction) { tx.Reach = func(r engine.Reach) { reach = r } })
 		w.log = nil
-		return w, store, items
+		return w, store, items, reach
 	}
 	for name, c := range map[string]struct {
 		drift []string
@@ -80,15 +81,18 @@ func TestPartialRunHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 			want:  []string{"Thing/a Noop", "  color changed green to red (noop) (corrective)"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, store, items := given(t)
+		check := func(t *testing.T, alone bool) {
+			t.Helper()
+			w, store, items, reach := given(t)
 			for _, name := range c.drift {
 				w.things[name] = colored("green")
 			}
 			with := []func(*engine.Transaction){storing(store), only("a")}
 			if c.with != nil {
 				with = append(with, c.with)
+			}
+			if alone {
+				withoutOthers(t, items, reach, with)
 			}
 			result := transact(t, items, with...)
 			if diff := cmp.Diff(c.want, handled(result)); diff != "" {
@@ -100,7 +104,31 @@ func TestPartialRunHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 			if total := len(handled(report.Report{Resources: result.Resources})); !result.Partial || result.Counts.Total > total || len(result.Resources) != len(items) {
 				t.Errorf("the report is not a partial one: %+v", result.Counts)
 			}
-		})
+		}
+		t.Run(name, func(t *testing.T) { t.Parallel(); check(t, false) })
+		t.Run(name+", without the others", func(t *testing.T) { t.Parallel(); check(t, true) })
+	}
+}
+
+// withoutOthers takes from the items what a partial run cannot need.
+func withoutOthers(t *testing.T, items []resource.Item, reach engine.Reach, with []func(*engine.Transaction)) {
+	t.Helper()
+	var tx engine.Transaction
+	for _, set := range with {
+		set(&tx)
+	}
+	selected := map[resource.Ref]bool{}
+	for _, i := range items {
+		selected[i.Ref] = tx.Selected == nil || tx.Selected(i)
+	}
+	handled, wide := reach.Of(tx.Only, selected)
+	if wide || len(handled) == len(items) {
+		t.Errorf("it may handle all: %v", handled)
+	}
+	for i := range items {
+		if !handled[items[i].Ref] {
+			items[i].Resource = nil
+		}
 	}
 }
 

@@ -203,6 +203,13 @@ func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	return c.Writer(r.busyHost(e))
 }
 
+// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others.
+func (r *run) tellReach(items []resource.Item) {
+	if r.Reach != nil {
+		r.Reach(r.plan.Reach(items, func(n int) bool { return r.entries[n].looked || !r.entries[n].compared }))
+	}
+}
+
 // save forgets things that no resource manages, except in noop and after a partial run, and saves the state.
 func (r *run) save() error {
 	if !r.Noop && !r.isPartial() {

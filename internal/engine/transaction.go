@@ -14,10 +14,14 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/claims"
 	"github.com/fettle-dev/fettle/internal/engine/decide"
+	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
+
+// Reach is [plan.Reach].
+type Reach = plan.Reach
 
 // A Transaction configures a run. Either Host or Reader, and Now, are required. The caller must
 // ensure that a host has one run at a time.
@@ -40,9 +44,11 @@ type Transaction struct {
 	// but do not block their dependents.
 	Selected func(resource.Item) bool
 	// Only makes the run a partial one: of the selected resources, it handles these, and those that come directly after one
-	// that it changes. All others are Left in its report. It removes nothing that left the catalog, and forgets
+	// that it changes. All others are Left in its report, and may come without a Resource: see [Reach]. It removes nothing that left the catalog, and forgets
 	// nothing. nil handles all selected resources.
 	Only map[resource.Ref]bool
+	// Reach is called at the end of a run, from its goroutine. Optional.
+	Reach func(Reach)
 	// Before has the durations of steps before the run, for the report: [report.FactGeneration] and
 	// [report.ConfigRetrieval]. Optional.
 	Before map[string]time.Duration
@@ -85,7 +91,8 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	if t.isPlan() {
 		t.Noop, t.Store = true, unchanged{from: t.Store}
 	}
-	r := newRun(t, slices.Concat(items, t.deletions(items)))
+	all := slices.Concat(items, t.deletions(items))
+	r := newRun(t, all)
 	r.items = items
 	rep := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
@@ -111,6 +118,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 		r.verifyAtEnd(host.UntilAbort(ctx))
 		r.verifyGenerated(host.UntilAbort(ctx))
 	}
+	r.tellReach(all)
 	rep.Resources = r.reports
 	rep.Duration = report.Duration(t.Now().Sub(rep.Started))
 	rep.Counts = r.generatedInSync
