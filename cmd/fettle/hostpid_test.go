@@ -54,6 +54,7 @@ func TestContainerActsOnItsHost(t *testing.T) {
 			{"", []string{"plan", "-f", "/srv/manifests/a.yaml", "-f", "/srv/manifests/b.yaml"}, onHost, "+bye"},
 			{"", []string{"plan", "-f", "/srv/missing"}, onHost, "cannot read /srv/missing"},
 			{"", []string{"bucket", "list"}, onHost, ""},
+			{"", []string{"report", "show"}, onHost, "this host has no reports"},
 		} {
 			want, got := onHost(step.stdin, step.args...), inContainer(step.stdin, step.args...)
 			if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(got, step.want) {
@@ -78,6 +79,9 @@ func TestContainerActsOnItsHost(t *testing.T) {
 		sum := strings.Fields(onHost("", "bucket", "list", "/etc/motd"))
 		if len(sum) == 0 {
 			t.Fatal("the bucket of the host has no file")
+		}
+		if want, got := onHost("", "report", "show"), inContainer("", "report", "show"); got != want || !strings.Contains(got, "File/motd: content changed") {
+			t.Errorf("the report is %s\nand on the host %s", got, want)
 		}
 		if got := inContainer("", "bucket", "restore", sum[0]); !strings.Contains(got, "restored /etc/motd") {
 			t.Error(got)

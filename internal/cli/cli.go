@@ -16,6 +16,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/fleet"
+	"github.com/fettle-dev/fettle/internal/cli/history"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -93,7 +94,8 @@ func Command(o Options) *cobra.Command {
 		cmd.AddCommand(fleet.Commands(a.out, a.loader())...)
 		asPlugin(cmd)
 	} else {
-		cmd.AddCommand(a.plan()) // that of kubectl is about the fleet
+		// Those of kubectl are about the fleet.
+		cmd.AddCommand(a.plan(), history.Command(a.out, history.Place{AddFlags: a.addStateDir, With: a.withStateDir}))
 	}
 	return cmd
 }

@@ -42,9 +42,9 @@ func TestFleetShowsWhatNodesAnswer(t *testing.T) {
 		"diff web-3 --detailed-exitcodes": {out: "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.021s\n"},
 		"diff file/motd --detailed-exitcodes": {
 			out: "web-1:\n" + motd + "different on 1 of 2 nodes, 1 without an answer\n", code: 1,
-			err: "cannot compare web-2: the cluster does not serve reports.fettle.dev: install config/reports\n",
+			err: "cannot compare web-2: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n",
 		},
-		"diff web-9":        {err: "fettle: cannot compare web-9: the cluster does not serve reports.fettle.dev: install config/reports\n", code: 1},
+		"diff web-9":        {err: "fettle: cannot compare web-9: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n", code: 1},
 		"diff ..":           {err: "fettle: cannot compare ..: \"..\" is not a name of a Node: it may not be '..'\n", code: 1},
 		"diff web-1 -o csv": {err: "fettle: --output \"csv\" is not one of [text json yaml]\n", code: 1},
 		"report list web-1 -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,FAILED,NOOP,DURATION\n" +

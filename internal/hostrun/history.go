@@ -11,6 +11,22 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
+// History returns the reports in the history of a host, the latest last. Those that no program can read are left out.
+func History(dir string) ([]report.Stored, error) {
+	all, err := state.Reports(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the reports in %s: %w", dir, err)
+	}
+	var history []report.Stored
+	for _, raw := range all {
+		one := report.Stored{Number: raw.Number}
+		if json.Unmarshal(raw.Report, &one.Report) == nil {
+			history = append(history, one)
+		}
+	}
+	return history, nil
+}
+
 // remember adds a report without diffs to the history of the host, unless the run changed nothing and found the same as the latest
 // one in it.
 func (o Options) remember(brief report.Report) error {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -26,7 +27,8 @@ type StoredReport struct {
 	Report []byte
 }
 
-// Reports returns the history of a state directory, the latest report last; none if there is no history.
+// Reports returns the history of a state directory, the latest report last; none if there is no history. Each is JSON: one that a power
+// loss left without its text is omitted.
 func Reports(dir string) ([]StoredReport, error) {
 	numbers, err := reportNumbers(dir)
 	if err != nil {
@@ -41,7 +43,7 @@ func Reports(dir string) ([]StoredReport, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(raw) <= MaxReportBytes {
+		if len(raw) <= MaxReportBytes && json.Valid(raw) {
 			all = append(all, StoredReport{Number: n, Report: raw})
 		}
 	}
@@ -85,7 +87,7 @@ func reportNumbers(dir string) ([]int64, error) {
 	var numbers []int64
 	for _, f := range files {
 		name, is := strings.CutSuffix(f.Name(), suffix)
-		if n, invalid := strconv.ParseInt(name, 10, 64); is && invalid == nil && n > 0 && strconv.FormatInt(n, 10) == name {
+		if n, invalid := strconv.ParseInt(name, 10, 64); is && invalid == nil && f.Type().IsRegular() && n > 0 && strconv.FormatInt(n, 10) == name {
 			numbers = append(numbers, n)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +21,7 @@ func TestHistoryHasTheLatestReports(t *testing.T) {
 	}
 	var want []state.StoredReport
 	for n := range state.MaxReports + 3 {
-		text := fmt.Appendf(nil, "report %d", n+1)
+		text := fmt.Appendf(nil, `{"report":%d}`, n+1)
 		if err := state.AddReport(dir, text); err != nil {
 			t.Fatal(err)
 		}
@@ -40,16 +41,26 @@ func TestHistoryHasTheLatestReports(t *testing.T) {
 	}
 }
 
-func TestReportThatIsTooLargeIsNotRead(t *testing.T) {
+// After a power loss, a file may lack its text.
+func TestReportThatIsTooLargeOrDamagedIsNotRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, text := range []string{strings.Repeat("x", state.MaxReportBytes+1), "small"} {
+	for _, text := range []string{`"` + strings.Repeat("x", state.MaxReportBytes) + `"`, "", "\x00\x00", `{"half":`, "{}"} {
 		if err := state.AddReport(dir, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for name, other := range map[string]func(string) error{
+		"6.json": func(name string) error { return os.Mkdir(name, 0o700) },
+		"7.json": func(name string) error { return os.Symlink("5.json", name) },
+		"8.json": func(name string) error { return syscall.Mkfifo(name, 0o600) },
+	} {
+		if err := other(filepath.Join(dir, "reports", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	got, err := state.Reports(dir)
-	if diff := cmp.Diff([]state.StoredReport{{Number: 2, Report: []byte("small")}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]state.StoredReport{{Number: 5, Report: []byte("{}")}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

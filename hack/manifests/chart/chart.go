@@ -27,7 +27,8 @@ type edit struct {
 	New  string `json:"new"`
 }
 
-// Optional returns the manifests that values enable: those for Prometheus and Grafana, and for reports to other tools.
+// Optional returns the manifests that values enable: those for Prometheus and Grafana, for reports to other tools, and for the API
+// of reports.
 func Optional() []string { return slices.Sorted(maps.Keys(optional)) }
 
 // optional are the values that enable manifests.
@@ -37,6 +38,8 @@ var optional = map[string]string{
 	"config/prometheus/prometheusrule.yaml": "metrics.prometheusRule",
 	"config/prometheus/dashboard.yaml":      "metrics.dashboard",
 	"config/openreports/rbac.yaml":          "openReports",
+	"config/reports/rbac.yaml":              "reportsAPI",
+	"config/reports/apiservice.yaml":        "reportsAPI",
 }
 
 const header = "{{- /* Generated from %s by hack/manifests. DO NOT EDIT. */ -}}\n"

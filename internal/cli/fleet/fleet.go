@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
@@ -134,7 +133,7 @@ func (a printer) printStatus(s overview.Status, format string, now time.Time) er
 	}
 	problems := [][]string{{"NODE", "REASON", "SINCE", "MESSAGE"}}
 	for _, p := range s.Problems {
-		problems = append(problems, []string{p.Node, p.Reason, when(p.Since, now, format), p.Message})
+		problems = append(problems, []string{p.Node, p.Reason, output.Age(p.Since, now, format), p.Message})
 	}
 	if format == formatCSV {
 		return a.CSV(problems)
@@ -290,22 +289,11 @@ func driftColumns(by, format string, now time.Time) []column {
 	columns = append(columns,
 		column{"COUNT", func(d overview.Drift) string { return strconv.FormatInt(d.Count, 10) }},
 		column{"UNCORRECTED", func(d overview.Drift) string { return strconv.Itoa(d.Uncorrected) }},
-		column{"FIRST", func(d overview.Drift) string { return when(d.FirstSeen, now, format) }},
-		column{"LAST", func(d overview.Drift) string { return when(d.LastSeen, now, format) }})
+		column{"FIRST", func(d overview.Drift) string { return output.Age(d.FirstSeen, now, format) }},
+		column{"LAST", func(d overview.Drift) string { return output.Age(d.LastSeen, now, format) }})
 	if format != formatTable {
 		columns = append(columns, column{"PROPERTIES", func(d overview.Drift) string { return strings.Join(d.Properties, ",") }},
 			column{"AUTHOR", func(d overview.Drift) string { return (*host.Author)(d.Author).String() }})
 	}
 	return columns
-}
-
-// when is an age as in kubectl or, for other programs, a time. The zero time is unknown.
-func when(at, now time.Time, format string) string {
-	switch {
-	case at.IsZero():
-		return ""
-	case format == formatCSV:
-		return at.UTC().Format(time.RFC3339)
-	}
-	return duration.HumanDuration(max(0, now.Sub(at)))
 }

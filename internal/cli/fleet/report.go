@@ -2,13 +2,12 @@ package fleet
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/cli/output"
-	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/cli/history"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
 func (a printer) report() *cobra.Command {
@@ -36,7 +35,7 @@ func (a printer) listReports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printReports(all, f.format, time.Now())
+			return history.List(a.Printer, all, f.format, time.Now())
 		},
 	}
 	cmd.ValidArgsFunction = f.completeOneNode
@@ -57,14 +56,15 @@ func (a printer) showReport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := choose(all, args)
+			number := ""
+			if len(args) == 2 {
+				number = args[1]
+			}
+			one, err := history.Choose(all, number)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s has %w: see fettle fleet report list %s", args[0], err, args[0])
 			}
-			if f.format == formatText {
-				a.printResources(one.Report)
-			}
-			return a.Report(one.Report, output.Style{Format: f.format})
+			return history.Show(a.Printer, one.Report, f.format)
 		},
 	}
 	cmd.ValidArgsFunction = f.completeOneNode
@@ -72,45 +72,10 @@ func (a printer) showReport() *cobra.Command {
 	return cmd
 }
 
-// choose returns the report with the number in the second argument, by default the latest.
-func choose(all []overview.StoredReport, args []string) (overview.StoredReport, error) {
-	if len(args) == 1 {
-		if len(all) == 0 {
-			return overview.StoredReport{}, fmt.Errorf("%s has no reports", args[0])
-		}
-		return all[len(all)-1], nil
-	}
-	for _, r := range all {
-		if strconv.FormatInt(r.Number, 10) == args[1] {
-			return r, nil
-		}
-	}
-	return overview.StoredReport{}, fmt.Errorf("%s has no report %q: see fettle fleet report list %s", args[0], args[1], args[0])
-}
-
-func (f *options) reports(cmd *cobra.Command, node string) ([]overview.StoredReport, error) {
+func (f *options) reports(cmd *cobra.Command, node string) ([]report.Stored, error) {
 	client, err := f.connect()
 	if err != nil {
 		return nil, err
 	}
 	return client.Reports(cmd.Context(), node)
-}
-
-func (a printer) printReports(all []overview.StoredReport, format string, now time.Time) error {
-	if format == formatJSON || format == formatYAML {
-		return a.Encode(all, format)
-	}
-	table := [][]string{{"NUMBER", "AGE", "STATUS", "CHANGED", "FAILED", "NOOP", "DURATION"}}
-	for _, r := range all {
-		c := r.Report.Counts
-		table = append(table, []string{
-			strconv.FormatInt(r.Number, 10), when(r.Report.Started, now, format), r.Report.Status,
-			strconv.Itoa(c.Changed + c.Refreshed), strconv.Itoa(c.Failed), strconv.Itoa(c.Noop), r.Report.Duration.String(),
-		})
-	}
-	if format == formatCSV {
-		return a.CSV(table)
-	}
-	a.Table(table)
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -97,7 +98,7 @@ const beforeAuthor = 5
 func row(e overview.Explanation, now time.Time, format string) []string {
 	since, drift, author := "", "", ""
 	if e.Since != nil {
-		since = when(e.Since.Time, now, format)
+		since = output.Age(e.Since.Time, now, format)
 	}
 	if e.Drift != nil {
 		drift, author = fmt.Sprint(e.Drift.Count), (*host.Author)(e.Drift.Author).String()

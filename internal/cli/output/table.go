@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/text"
@@ -27,6 +29,17 @@ func (p *Printer) Table(rows [][]string) {
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush()
+}
+
+// Age is the time since another one as kubectl shows it or, in a table for other programs, that time. The age of the zero time is "".
+func Age(at, now time.Time, format string) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case format == "csv":
+		return at.UTC().Format(time.RFC3339)
+	}
+	return duration.HumanDuration(max(0, now.Sub(at)))
 }
 
 // CSV writes rows as comma-separated values, with everything unprintable escaped.

@@ -20,12 +20,6 @@ import (
 // maxAsked is the number of nodes that are asked at the same time.
 const maxAsked = 32
 
-// A StoredReport is a report that a node has stored.
-type StoredReport struct {
-	Number int64         `json:"number"`
-	Report report.Report `json:"report"`
-}
-
 // A Difference is what a node answers to the question how it differs from its catalog.
 type Difference struct {
 	Node   string
@@ -34,9 +28,9 @@ type Difference struct {
 }
 
 // Reports returns the reports that a node has stored, the latest last.
-func (c *Client) Reports(ctx context.Context, node string) ([]StoredReport, error) {
+func (c *Client) Reports(ctx context.Context, node string) ([]report.Stored, error) {
 	var list struct {
-		Items []StoredReport `json:"items"`
+		Items []report.Stored `json:"items"`
 	}
 	query := url.Values{"fieldSelector": {reports.FieldNode + "=" + node}}
 	if err := c.ask(ctx, node, "nodereports?"+query.Encode(), &list); err != nil {

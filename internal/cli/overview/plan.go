@@ -131,7 +131,7 @@ func explainAnswer(err error) error {
 	case apierrors.IsServiceUnavailable(err):
 		return fmt.Errorf("the manager does not answer for %s; see kubectl get apiservice %s: %w", reports.GroupVersion.Group, apiService, err)
 	case apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == ""):
-		return fmt.Errorf("the cluster does not serve %s: install config/reports", reports.GroupVersion.Group)
+		return fmt.Errorf("the cluster does not serve %s: install config/reports, or set reportsAPI.enabled in the chart", reports.GroupVersion.Group)
 	}
 	return err
 }

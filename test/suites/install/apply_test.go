@@ -109,7 +109,7 @@ func overlay(t *testing.T, lines string) string {
 	if config, err = filepath.Rel(dir, config); err != nil { // kustomize reads no absolute paths
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll("resources: [CONFIG/default]\n"+lines+"\n", "CONFIG", config)
+	text := strings.ReplaceAll("resources:\n  - CONFIG/default\n"+lines+"\n", "CONFIG", config)
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -143,6 +143,18 @@ func TestChartAndComponentWriteOpenReports(t *testing.T) {
 	}
 }
 
+func TestChartAndKustomizeServeReports(t *testing.T) {
+	t.Parallel()
+	want := objects(t, cluster{t: t}.must("kustomize", overlay(t, "  - CONFIG/reports")))
+	if want["APIService /v1alpha1.reports.fettle.dev"] == nil {
+		t.Error("the API is missing")
+	}
+	out := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--skip-tests", "--set", "reportsAPI.enabled=true")
+	if diff := cmp.Diff(want, objects(t, strings.ReplaceAll(out, "\n    helm.sh/resource-policy: keep", ""))); diff != "" {
+		t.Errorf("-kustomize +chart:\n%s", diff)
+	}
+}
+
 func TestChartRejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ value, want string }{
@@ -200,7 +212,7 @@ func TestChartInstallsUpgradesTestsAndUninstalls(t *testing.T) {
 	}
 	c.must("wait", "--for=condition=Established", "--timeout=1m", "crd", "--all")
 	c.must("apply", "-f", root+"/config/samples/group.yaml")
-	mustHelm(t, c.kubeconfig, append([]string{"upgrade"}, append(release, chart, "--set", "agent.maxUnavailable=5%")...)...)
+	mustHelm(t, c.kubeconfig, append([]string{"upgrade"}, append(release, chart, "--set", "agent.maxUnavailable=5%,reportsAPI.enabled=true")...)...) // no manager serves it
 	if strings.Contains(names(), "oldname") {
 		t.Error("the CRD was not upgraded")
 	}
@@ -208,11 +220,17 @@ func TestChartInstallsUpgradesTestsAndUninstalls(t *testing.T) {
 		t.Errorf("maxUnavailable is %s", got)
 	}
 	c.runTestPods(release)
+	if got := c.must("get", "apiservice", "v1alpha1.reports.fettle.dev", "-o", "jsonpath={.spec.service.name}"); !strings.Contains(got, "fettle-reports") {
+		t.Errorf("the API of reports has the service %s", got)
+	}
 	mustHelm(t, c.kubeconfig, append([]string{"uninstall"}, release...)...)
 	if got := c.must("get", "groups.fettle.dev", "-o", "name"); got != "group.fettle.dev/web\n" {
 		t.Errorf("after the uninstallation there is %q", got)
 	}
-	if got := c.must("get", "daemonsets,deployments,validatingadmissionpolicies,clusterroles", "-A", "-o", "name"); strings.Contains(got, "fettle") {
+	if got := c.must("get", "daemonsets,deployments,validatingadmissionpolicies,clusterroles,rolebindings", "-A", "-o", "name"); strings.Contains(got, "fettle") {
+		t.Errorf("the uninstallation left %s", got)
+	}
+	if _, got := c.kubectl("get", "apiservice", "v1alpha1.reports.fettle.dev"); !strings.Contains(got, "NotFound") {
 		t.Errorf("the uninstallation left %s", got)
 	}
 }
