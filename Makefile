@@ -234,6 +234,13 @@ bench-drift: install-prerequisites bin/nodeagent ## Measure how soon drift is co
 	$(GO) build -o bin/bench-drift ./test/benchmarks/drift
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-drift -agent bin/nodeagent -out docs/benchmarks.md $(DRIFTFLAGS)
 
+# Flags of `go run ./test/benchmarks/glance`.
+GLANCEFLAGS ?=
+.PHONY: bench-glance
+bench-glance: install-prerequisites bin/manager bin/nodeagent bin/fettle ## Measure kubectl fettle with 5,000 nodes (as root); updates docs/benchmarks.md and docs/transcript.md.
+	$(GO) build -o bin/bench-glance ./test/benchmarks/glance
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-glance -out docs/benchmarks.md -transcript docs/transcript.md $(GLANCEFLAGS)
+
 # Flags of `go run ./test/benchmarks/pods`.
 PODSFLAGS ?=
 

@@ -179,12 +179,12 @@ func (f *Fleet) await(ctx context.Context, what string, want state) {
 	for {
 		began := time.Now()
 		is, err := f.state(ctx)
-		if err == nil && is.equal(want) {
+		if err == nil && is.diff(want) == "" {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			f.Fatalf("waiting until %s: the state is %+v (%v), and should be %+v; the manager logged\n%s", what, is, err, want, f.log("manager"))
+			f.Fatalf("waiting until %s: %v (-want +got):\n%s\nThe manager logged\n%s", what, err, is.diff(want), f.log("manager"))
 		case <-time.After(max(200*time.Millisecond, 5*time.Since(began))): // most of the time is that of the fleet
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +93,7 @@ func (f *Fleet) startAgent(ctx context.Context, m *machine) error {
 	if err := controlplane.WriteKubeconfig(kubeconfig, cfg, ""); err != nil {
 		return err
 	}
-	f.start(m.name, f.programs.Agent, "-node-name", m.name, "-kubeconfig", kubeconfig, "-host-pid", fmt.Sprint(m.PID()), "-splay", "0s")
+	f.start(m.name, f.programs.Agent, "-node-name", m.name, "-kubeconfig", kubeconfig, "-host-pid", fmt.Sprint(m.PID()), "-splay", "0s", "-interval", soon.String())
 	return nil
 }
 
@@ -100,7 +101,7 @@ func (f *Fleet) startAgent(ctx context.Context, m *machine) error {
 type simulated struct {
 	name, root string
 	host       *linux.Host
-	watched    bool // drift is noticed at once, as it is on machines
+	drifts     bool
 }
 
 // startSimulated starts the agents of all simulated nodes.
@@ -139,10 +140,15 @@ func (s *simulated) open() (err error) {
 	return err
 }
 
-// complete gives an agent its host. Only some hosts are watched, because the kernel limits the number of watches.
+// soon is the time between runs of nodes that drift. They can't all be watched, because the kernel limits the number of watches.
+const soon = 5 * time.Second
+
+// complete gives an agent its host.
 func (s *simulated) complete(c *nodeagent.Config, kinds []resource.Kind) {
-	c.Host, c.Bucket, c.Kinds, c.Watch = s.host, bucket.New(s.host, bucket.DefaultDir, bucket.DefaultLimit), kinds, s.watched
-	c.Splay = 0
+	c.Host, c.Bucket, c.Kinds, c.Splay = s.host, bucket.New(s.host, bucket.DefaultDir, bucket.DefaultLimit), kinds, 0
+	if s.drifts {
+		c.Interval = soon
+	}
 }
 
 func (s *simulated) path(name string) string { return filepath.Join(s.root, name) }

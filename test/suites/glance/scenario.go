@@ -86,7 +86,7 @@ func (f *Fleet) populate(ctx context.Context, simulate int) error {
 	}
 	for i := range simulate {
 		s := &simulated{name: nodeName(i), root: filepath.Join(f.dir, "hosts", nodeName(i))}
-		s.watched = slices.Contains(editsNTP, s.name) || slices.Contains(editsMotd, s.name)
+		s.drifts = slices.Contains(editsNTP, s.name) || slices.Contains(editsMotd, s.name)
 		f.simulated = append(f.simulated, s)
 		node(s.name, "worker")
 	}

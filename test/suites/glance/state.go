@@ -3,7 +3,6 @@ package glance
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,8 +20,9 @@ type state struct {
 	nodes  map[string]bool                // that should have drifted
 }
 
-func (s state) equal(other state) bool {
-	return cmp.Equal(s.Status, other.Status) && maps.Equal(s.counts, other.counts) && maps.Equal(s.drift, other.drift)
+// diff is how a state differs from another one; "" if it does not.
+func (s state) diff(want state) string {
+	return cmp.Diff(want.Status, s.Status) + cmp.Diff(want.counts, s.counts) + cmp.Diff(want.drift, s.drift)
 }
 
 // state reads the state. The error is that a resource has changed and its status has not yet.

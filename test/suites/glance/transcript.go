@@ -5,34 +5,51 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 )
 
-// Commands are what the user types, in this order.
-func Commands() []string {
-	return []string{
-		"kubectl fettle status",
-		"kubectl fettle drift",
-		"kubectl fettle drift --by node --top 2",
-		"kubectl fettle drift --since 1h --by both User/deploy SystemService/site",
-		"kubectl fettle diff web-3",
-		"kubectl fettle diff User/deploy",
-		"kubectl fettle why User/deploy",
-		"kubectl fettle why File/site --node web-1",
-		"kubectl fettle why File/ntp --node " + failing,
-		"kubectl fettle plan -f ntp.yaml",
+// A Command is what the user types.
+type Command struct {
+	Line   string
+	Target time.Duration // to answer
+	Every  bool          // it asks every node
+}
+
+// Targets of commands.
+const (
+	Soon  = 2 * time.Second
+	Later = 2 * time.Minute
+)
+
+// Commands are those of the transcript, in their order.
+func Commands() []Command {
+	all := []Command{}
+	for _, line := range []string{
+		"status",
+		"drift",
+		"drift --by node --top 2",
+		"drift --since 1h --by both User/deploy SystemService/site",
+		"diff web-3",
+		"diff User/deploy",
+		"why User/deploy",
+		"why File/site --node web-3",
+		"why File/ntp --node " + failing,
+	} {
+		all = append(all, Command{Line: "kubectl fettle " + line, Target: Soon})
 	}
+	return append(all, Command{Line: "kubectl fettle plan -f ntp.yaml", Target: Later, Every: true})
 }
 
 // Transcript runs the commands, and returns them with their output. Ages and durations are the same each time.
 func (f *Fleet) Transcript(ctx context.Context) string {
 	f.Helper()
 	var b strings.Builder
-	for _, line := range Commands() {
-		out, err := f.Command(ctx, line).CombinedOutput()
+	for _, c := range Commands() {
+		out, err := f.Command(ctx, c.Line).CombinedOutput()
 		if err != nil {
-			f.Fatalf("%s: %v\n%s", line, err, out)
+			f.Fatalf("%s: %v\n%s", c.Line, err, out)
 		}
-		fmt.Fprintf(&b, "$ %s\n%s", line, Steady(string(out)))
+		fmt.Fprintf(&b, "$ %s\n%s", c.Line, Steady(string(out)))
 	}
 	return b.String()
 }
