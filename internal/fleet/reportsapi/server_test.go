@@ -72,6 +72,13 @@ func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 			t.Errorf("kubectl %s: got\n%s", c.command, got)
 		}
 	}
+	w.eventually("kubectl explains the kinds", func() error {
+		out, err := controlplane.TryKubectl(t, admin, "explain", "nodereport")
+		if err == nil && !strings.Contains(out, "NodeReport is the report of a run on a node.") {
+			t.Errorf("the documentation is %s", out)
+		}
+		return err
+	}, func(err error) bool { return err == nil })
 }
 
 func bind(w *world, user, role string) {

@@ -23,8 +23,9 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// limit is about ten times longer than any step here.
-const limit = time.Minute
+// limit is about ten times longer than any step here, and longer than an API server waits before it asks again for the documentation of
+// an API that did not answer: a minute.
+const limit = 2 * time.Minute
 
 // A world is an API server that passes requests on to a server of the API.
 type world struct {
