@@ -128,6 +128,17 @@ func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 			ContainSubstring("Exec/reload Skipped not checked: a question starts no command of an Exec; the change would refresh it"),
 		))
 	})
+	after := fileEntry("after", "x\n")
+	after.Edges = &v1alpha1.Edges{Require: []v1alpha1.ResourceRef{"DNSZone/example"}}
+	m.soon("the plan of a kind of which the node has had no resource", func(g Gomega) {
+		got, err := planned(t, g, m, hub, &reports.Proposal{
+			Base: base, Digest: "next", Entries: []v1alpha1.CatalogEntry{after, entry("DNSZone", "example", `{"name":"example"}`, func(*v1alpha1.CatalogEntry) {})},
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Join(got, "\n")).To(And(
+			ContainSubstring("DNSZone/example Skipped not checked: a question starts no program of an external type"), ContainSubstring("File/after Noop created"),
+		))
+	})
 	m.Expect(m.file("a").text()).To(Equal("one\n"), "a plan changes nothing")
 	m.Expect(m.file("leaves").text()).To(Equal("x\n"))
 

@@ -42,9 +42,13 @@ func plannerOf(t *testing.T, responses ...string) *planner {
 		}
 		answer := responses[len(p.asked)%len(responses)]
 		p.asked = append(p.asked, plan.Spec)
-		if strings.Contains(answer, `"Failure"`) {
+		switch {
+		case strings.Contains(answer, `"TooManyRequests"`):
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case strings.Contains(answer, `"Failure"`):
 			w.WriteHeader(http.StatusBadRequest)
-		} else {
+		default:
 			w.WriteHeader(http.StatusCreated)
 		}
 		_, _ = fmt.Fprint(w, answer)
@@ -113,6 +117,37 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 		"\n- `File/motd on 1 node: Conflict: <b>@ann</b>`\n"
 	if diff := cmp.Diff(wantText, markdown.out); diff != "" {
 		t.Error(diff)
+	}
+}
+
+const tooMany = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"2 other plans are being made","details":{"retryAfterSeconds":1}}`
+
+func TestFleetPlanWaitsWhileOtherPlansAreMade(t *testing.T) {
+	t.Parallel()
+	p := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, fmt.Sprintf(lastPart, "web-2"))
+	got := fettle(t, planFile, "fleet", "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
+	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	late := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, tooMany)
+	got = fettle(t, planFile, "fleet", "plan", "-f", "-", "--timeout", "1500ms", "--kubeconfig", late.kubeconfig)
+	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 0 without an answer, 4 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	busy := plannerOf(t, tooMany)
+	got = fettle(t, planFile, "fleet", "plan", "-f", "-", "--timeout", "1ms", "--kubeconfig", busy.kubeconfig)
+	if diff := cmp.Diff(outcome{err: "fettle: cannot plan: 2 other plans are being made\n", code: 1}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFleetPlanThatIsTooLargeIsNotSent(t *testing.T) {
+	t.Parallel()
+	p := plannerOf(t, "")
+	got := fettle(t, planFile+strings.Repeat("#", 3<<20), "fleet", "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
+	want := outcome{err: "fettle: the manifests have 3073 KiB as JSON, and a plan has room for 3072: plan a part of them\n", code: 1}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || len(p.asked) != 0 {
+		t.Errorf("%d requests: %s", len(p.asked), diff)
 	}
 }
 

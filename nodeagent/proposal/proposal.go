@@ -45,10 +45,7 @@ func Apply(t *catalogs.Target, change *reports.Proposal) (*catalogs.Target, erro
 // removes or would refresh.
 func Effect(before, after report.Report, entries []v1alpha1.CatalogEntry, change *reports.Proposal) report.Report {
 	differ, changed, all := differing(before.Resources, after.Resources), changedBy(change), after.Resources
-	refreshed := refreshedBy(entries, func(ref v1alpha1.ResourceRef) bool {
-		i := slices.IndexFunc(all, func(res report.ResourceReport) bool { return refOf(res) == ref })
-		return i >= 0 && all[i].State == report.Noop && differ[all[i].Ref]
-	})
+	refreshed := refreshedBy(entries, changing(all, differ))
 	after.Resources, after.Counts = []report.ResourceReport{}, report.Counts{}
 	for _, res := range all {
 		ref := refOf(res)
@@ -61,6 +58,17 @@ func Effect(before, after report.Report, entries []v1alpha1.CatalogEntry, change
 		}
 	}
 	return after
+}
+
+// changing returns the resources that the change would have the agent change.
+func changing(all []report.ResourceReport, differ map[report.Ref]bool) map[v1alpha1.ResourceRef]bool {
+	refs := map[v1alpha1.ResourceRef]bool{}
+	for _, res := range all {
+		if res.State == report.Noop && differ[res.Ref] {
+			refs[refOf(res)] = true
+		}
+	}
+	return refs
 }
 
 func refOf(res report.ResourceReport) v1alpha1.ResourceRef {
@@ -110,16 +118,16 @@ func same(a, b report.ResourceReport) bool {
 }
 
 // refreshedBy returns the resources that changing ones refresh.
-func refreshedBy(entries []v1alpha1.CatalogEntry, changing func(v1alpha1.ResourceRef) bool) map[v1alpha1.ResourceRef]bool {
+func refreshedBy(entries []v1alpha1.CatalogEntry, changing map[v1alpha1.ResourceRef]bool) map[v1alpha1.ResourceRef]bool {
 	refreshed := map[v1alpha1.ResourceRef]bool{}
 	for _, e := range entries {
 		if e.Edges == nil {
 			continue
 		}
-		if slices.ContainsFunc(e.Edges.Subscribe, changing) {
+		if slices.ContainsFunc(e.Edges.Subscribe, func(ref v1alpha1.ResourceRef) bool { return changing[ref] }) {
 			refreshed[e.Ref()] = true
 		}
-		if len(e.Edges.Notify) > 0 && changing(e.Ref()) {
+		if len(e.Edges.Notify) > 0 && changing[e.Ref()] {
 			for _, ref := range e.Edges.Notify {
 				refreshed[ref] = true
 			}

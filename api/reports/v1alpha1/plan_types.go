@@ -17,6 +17,8 @@ const (
 	MaxPlanReports = 8 << 20
 	// MaxPlanChanges is the number of changed resources that a group lists, and of problems that a Plan lists.
 	MaxPlanChanges = 100
+	// MaxListedChanges is the number of changed resources that all groups of a response list.
+	MaxListedChanges = 20_000
 )
 
 // NotChecked begins the messages about resources that a question must not check.

@@ -99,7 +99,6 @@ func (a printer) runPlan(ctx context.Context, from source.Loader, f planFlags) e
 // ownManifests reads what is sent to the cluster: no Secrets, and nothing that is not of Fettle.
 func (a printer) ownManifests(ctx context.Context, all []source.Source) (own []reports.PlanManifest, err error) {
 	var faults []manifest.Fault
-	size := 0
 	for _, s := range all {
 		text, err := s.Read(ctx)
 		if err != nil {
@@ -112,7 +111,6 @@ func (a printer) ownManifests(ctx context.Context, all []source.Source) (own []r
 		}
 		if len(kept) > 0 {
 			own = append(own, reports.PlanManifest{Name: s.Name, Text: string(kept)})
-			size += len(kept)
 		}
 	}
 	for _, fault := range faults {
@@ -120,9 +118,6 @@ func (a printer) ownManifests(ctx context.Context, all []source.Source) (own []r
 	}
 	if len(faults) > 0 {
 		return nil, errors.New("nothing was planned: correct the manifests first")
-	}
-	if size >= reports.MaxPlanBytes {
-		return nil, fmt.Errorf("the manifests have %d KiB, and a plan has room for %d: plan a part of them", size>>10, reports.MaxPlanBytes>>10)
 	}
 	return own, nil
 }

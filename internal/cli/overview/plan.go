@@ -49,21 +49,49 @@ func (g PlanGroup) Changing() bool {
 	return g.Report != nil && g.Report.Counts.Noop+g.Report.Counts.Failed > 0
 }
 
-// Plan asks the nodes of a cluster what a change would do, until all are asked or the time is over.
+// Plan asks the nodes of a cluster what a change would do, until all are asked or the time is over. While the cluster makes too many
+// other plans, it tries again.
 func (c *Client) Plan(ctx context.Context, spec reports.PlanSpec, limit time.Duration) (*Plan, error) {
 	p, known := &Plan{Groups: []PlanGroup{}, Problems: []reports.PlanProblem{}}, map[string]int{}
+	var last *reports.PlanStatus
 	for end := time.Now().Add(limit); ; {
-		status, err := c.planPart(ctx, spec)
+		status, err := c.planPartUntil(ctx, spec, end)
+		if apierrors.IsTooManyRequests(err) && last != nil {
+			p.count(last)
+			return p, nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		if err := p.add(status, known); err != nil {
 			return nil, fmt.Errorf("cannot read the plan: %w", err)
 		}
+		last = status
 		if spec.Continue = status.Continue; spec.Continue == "" || !time.Now().Before(end) {
 			p.count(status)
 			return p, nil
 		}
+	}
+}
+
+// planPartUntil asks some of the nodes, as soon as the cluster does not make too many other plans.
+func (c *Client) planPartUntil(ctx context.Context, spec reports.PlanSpec, end time.Time) (*reports.PlanStatus, error) {
+	for {
+		status, err := c.planPart(ctx, spec)
+		if !apierrors.IsTooManyRequests(err) || !time.Now().Before(end) || !pause(ctx, err) {
+			return status, err
+		}
+	}
+}
+
+// pause waits as long as an error asks for, at least a second. It reports whether ctx has not ended.
+func pause(ctx context.Context, err error) bool {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	select {
+	case <-time.After(time.Duration(max(1, seconds)) * time.Second):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -75,7 +103,10 @@ func (c *Client) planPart(ctx context.Context, spec reports.PlanSpec) (*reports.
 	if err != nil {
 		return nil, err
 	}
-	raw, err := bodyOf(c.rest.Post().AbsPath("/apis/"+reports.GroupVersion.String()+"/plans").SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
+	if len(body) > reports.MaxPlanBytes {
+		return nil, fmt.Errorf("the manifests have %d KiB as JSON, and a plan has room for %d: plan a part of them", (len(body)+1023)>>10, reports.MaxPlanBytes>>10)
+	}
+	raw, err := bodyOf(c.rest.Post().AbsPath("/apis/"+reports.GroupVersion.String()+"/plans").SetHeader("Content-Type", "application/json").Body(body).MaxRetries(0).Do(ctx))
 	if err := explainAnswer(err); err != nil {
 		return nil, fmt.Errorf("cannot plan: %w", err)
 	}

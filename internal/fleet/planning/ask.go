@@ -151,6 +151,7 @@ type grouping struct {
 	outcomes []outcome
 	reports  map[string][]byte // by key
 	size     int               // of the reports
+	listed   int               // changes in groups
 }
 
 func (g *grouping) add(i int, o outcome, report []byte) {
@@ -182,7 +183,8 @@ func (g *grouping) groups(nodes []string) []reports.PlanGroup {
 
 func (g *grouping) group(key string, o outcome, c *change) reports.PlanGroup {
 	group := reports.PlanGroup{Key: key, Answer: o.answer, Message: o.message}
-	group.Changes, group.OmittedChanges = listed(c.changes)
+	group.Changes, group.OmittedChanges = listed(c.changes, reports.MaxListedChanges-g.listed)
+	g.listed += len(group.Changes)
 	if o.answer != reports.AnswerReport {
 		return group
 	}

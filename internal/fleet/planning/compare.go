@@ -134,9 +134,9 @@ func (c *comparer) entriesOf(name string) []v1alpha1.CatalogEntry {
 	return nil
 }
 
-// listed returns the changes that a group lists, and the number of others.
-func listed(all []reports.PlanChange) (some []reports.PlanChange, omitted int32) {
-	some = all[:min(len(all), reports.MaxPlanChanges)]
+// listed returns the changes that a group lists, and the number of others. All groups together have room for so many more.
+func listed(all []reports.PlanChange, room int) (some []reports.PlanChange, omitted int32) {
+	some = all[:min(len(all), reports.MaxPlanChanges, room)]
 	return some, int32(len(all) - len(some)) //nolint:gosec // a catalog has fewer
 }
 

@@ -48,6 +48,8 @@ type fleet struct {
 	report  string
 	special map[string]string // reports; "" is not connected
 	asked   chan string       // nil counts nothing
+
+	proposals func(*reports.Proposal) // nil does nothing
 }
 
 func (f fleet) Connected(node string) bool {
@@ -61,6 +63,9 @@ func (f fleet) Propose(_ context.Context, node string, change *reports.Proposal)
 	}
 	if change.Base == "" || change.Digest == "" {
 		return nil, errors.New("no digests")
+	}
+	if f.proposals != nil {
+		f.proposals(change)
 	}
 	text := f.report
 	if is, special := f.special[node]; special {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,7 +34,7 @@ const decisionTTL = 10 * time.Second
 const maxAnswering = 50
 
 // newHandler returns a handler of requests that the API server passes on. What it needs runs until ctx ends.
-func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base Baser) (http.Handler, error) {
+func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base Baser, log logr.Logger) (http.Handler, error) {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
@@ -79,7 +80,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	group := server.NewDefaultAPIGroupInfo(v1alpha1.GroupVersion.Group, scheme, metav1.ParameterCodec, codecs)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version] = resources(hub, check)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version]["plans"] = plans{
-		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans),
+		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans), log: log,
 	}
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)

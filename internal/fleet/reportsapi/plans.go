@@ -6,10 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -17,6 +19,7 @@ import (
 	fettle "github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // Limits of plans.
@@ -38,6 +41,7 @@ type plans struct {
 	base   Baser
 	rights authorizer.Authorizer
 	slots  chan struct{} // of capacity maxPlans
+	log    logr.Logger
 }
 
 // New implements [rest.Storage].
@@ -53,7 +57,7 @@ func (s plans) Create(ctx context.Context, o runtime.Object, _ rest.ValidateObje
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		return nil, apierrors.NewTooManyRequests("other plans are being made: try again later", 2)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d other plans are being made, and no more are made at a time: try again later", maxPlans), 2)
 	}
 	began := time.Now()
 	proposed, notes, values, err := s.propose(ctx, p.Spec)
@@ -93,11 +97,27 @@ func (s plans) propose(ctx context.Context, spec v1alpha1.PlanSpec) (p *planning
 	if err := checkRights(ctx, caller, base, change); err != nil {
 		return nil, nil, false, err
 	}
+	s.note(ctx, caller, base, change)
 	p = planning.Propose(base, change)
 	if err := base.Close(); err != nil {
 		return nil, nil, false, apierrors.NewInternalError(err)
 	}
 	return p, notes, values, nil
+}
+
+// note logs who plans what. The audit log of the API server has the same identifier, and the caller, but not the body of the request,
+// which the API server passes on unread.
+func (s plans) note(ctx context.Context, caller rights, base *planning.Base, change planning.Change) {
+	puts, removes := refsOf(change.Put), refsOf(base.Removed(change))
+	s.log.Info("planning", "user", caller.caller.GetName(), "auditID", audit.GetAuditIDTruncated(ctx), "put", text.List(puts), "remove", text.List(removes))
+}
+
+func refsOf(all []fettle.Resource) []fettle.ResourceRef {
+	refs := make([]fettle.ResourceRef, len(all))
+	for i, r := range all {
+		refs[i] = fettle.RefOf(r)
+	}
+	return refs
 }
 
 // checkRights returns an error unless the caller may make or plan the change. Who only plans must be able to read the ConfigMaps that

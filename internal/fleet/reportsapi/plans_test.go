@@ -1,12 +1,19 @@
 package reportsapi_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	fettle "github.com/fettle-dev/fettle/api/v1alpha1"
@@ -128,5 +135,74 @@ func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, other.Status.Notes); diff != "" || other.Status.Affected != 0 {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// The API server passes bodies on unread, so its audit log has who planned, and the manager's log has what.
+func TestWhoPlannedIsInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base = compiled()
+	bind(w, "ann", "fettle-planner")
+	plan := func() *v1alpha1.Plan { return planOf(manifestOf("new", `content: "secret words\n"`)) }
+	w.eventually("ann may plan", func() error { return w.user("ann").Create(t.Context(), plan()) }, func(err error) bool { return err == nil })
+	must(t, w.user("ann").Create(t.Context(), plan()))
+	if err := w.user("bob").Create(t.Context(), plan()); !apierrors.IsForbidden(err) {
+		t.Errorf("bob gets %v", err)
+	}
+
+	raw, err := os.ReadFile(w.requests)
+	must(t, err)
+	var got []string
+	id := ""
+	for line := range strings.Lines(string(raw)) {
+		var e auditv1.Event
+		must(t, json.Unmarshal([]byte(line), &e))
+		if e.Verb != "create" || e.ObjectRef.Resource != "plans" || e.ImpersonatedUser == nil || e.ResponseStatus.Code == 403 && e.ImpersonatedUser.Username == "ann" {
+			continue
+		}
+		got = append(got, fmt.Sprint(e.ImpersonatedUser.Username, " ", e.ResponseStatus.Code))
+		if e.ResponseStatus.Code == 201 {
+			id = string(e.AuditID)
+		}
+	}
+	if diff := cmp.Diff([]string{"ann 201", "ann 201", "bob 403"}, got); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
+	log := w.log.String()
+	if want := `"msg":"planning","user":"ann","auditID":"` + id + `","put":"File/new","remove":""`; !strings.Contains(log, want) || strings.Contains(log, "secret words") {
+		t.Errorf("the log of the manager lacks %s:\n%s", want, log)
+	}
+}
+
+func TestTooManyPlansAreRefusedWithTheLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base = compiled()
+	begun, release := make(chan bool, 9), make(chan bool)
+	w.base.Close = func() error {
+		begun <- true
+		<-release
+		return nil
+	}
+	admin, ended := w.client(w.cfg), make(chan error, 2)
+	for range 2 {
+		go func() { ended <- admin.Create(t.Context(), planOf()) }()
+		<-begun
+	}
+	cfg := rest.CopyConfig(w.cfg)
+	response, err := rest.HTTPClientFor(cfg)
+	must(t, err)
+	answered, err := response.Post(strings.TrimSuffix(cfg.Host, "/")+"/apis/reports.fettle.dev/v1alpha1/plans", "application/json", strings.NewReader(`{"kind":"Plan","apiVersion":"reports.fettle.dev/v1alpha1"}`))
+	must(t, err)
+	body, err := io.ReadAll(answered.Body)
+	must(t, errors.Join(err, answered.Body.Close()))
+	got := []string{answered.Status, answered.Header.Get("Retry-After")}
+	if diff := cmp.Diff([]string{"429 Too Many Requests", "2"}, got); diff != "" || !strings.Contains(string(body), "2 other plans are being made, and no more are made at a time: try again later") {
+		t.Errorf("%s\n%s", diff, body)
+	}
+	close(release)
+	for range 2 {
+		must(t, <-ended)
 	}
 }

@@ -141,7 +141,7 @@ func describe(err error) string {
 
 // prepare creates the certificate for a host and the handler.
 func (s *Server) prepare(ctx context.Context, host string, serve func(http.Handler, *tls.Certificate)) (ca []byte, err error) {
-	handler, err := newHandler(ctx, s.Config, s.Hub, s.Check, s.Base)
+	handler, err := newHandler(ctx, s.Config, s.Hub, s.Check, s.Base, s.Log)
 	if err != nil {
 		return nil, err
 	}

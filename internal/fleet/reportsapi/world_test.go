@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/locked"
 )
 
 // limit is about ten times longer than any step here, and longer than an API server waits before it asks again for the documentation of
@@ -34,15 +35,18 @@ type world struct {
 	admin client.Client
 	hub   *questions.Hub
 	base  *planning.Base // that of all plans
+	// requests is the file with the requests for the API, as the API server logs them.
+	requests string
+	log      locked.Buffer // of the server
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	cfg := controlplane.StartAggregated(t)
+	cfg, requests := controlplane.StartAudited(t, v1alpha1.GroupVersion.Group, t.TempDir())
 	controlplane.Install(t, cfg)
 	address := freeAddress(t)
 	controlplane.InstallReports(t, cfg, address)
-	w := &world{T: t, cfg: cfg, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}}
+	w := &world{T: t, cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}}
 	manager := rest.CopyConfig(cfg)
 	manager.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:fettle-system:fettle-manager", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	direct, err := client.New(manager, client.Options{})
@@ -50,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	elected := make(chan struct{})
 	close(elected)
 	server := &reportsapi.Server{
-		Address: address, Config: manager, Client: direct, Hub: w.hub, Elected: elected, Log: testr.New(t),
+		Address: address, Config: manager, Client: direct, Hub: w.hub, Elected: elected, Log: funcr.NewJSON(func(line string) { _, _ = fmt.Fprintln(&w.log, line) }, funcr.Options{}),
 		Check: func(_ context.Context, node string) error {
 			if node == "nobody" {
 				return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("nodes").GroupResource(), node)
