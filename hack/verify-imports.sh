@@ -146,6 +146,24 @@ table() {
 		internal/engine         ours/providers                        no
 		internal/engine         sigs.k8s.io/controller-runtime        no
 		internal/fleet/reportsapi k8s.io/apiserver/pkg/server       yes
+		internal/fleet/planning ours/internal/compiler                yes
+		internal/fleet/planning ours/internal/engine/report           yes
+		internal/fleet/planning ours/internal/engine                  no
+		internal/fleet/planning ours/nodeagent/proposal               no
+		internal/fleet/planning sigs.k8s.io/controller-runtime/pkg/client no
+		internal/fleet/reportsapi ours/controllers                    no
+		internal/fleet/relay    k8s.io/client-go/kubernetes           no
+		internal/fleet/contents ours/internal/catalog                 yes
+		internal/fleet/contents k8s.io/client-go/rest                 no
+		internal/fleet/census   ours/api/v1alpha1                     yes
+		internal/fleet/census   ours/controllers                      no
+		internal/fleet/drifts   ours/internal/host                    yes
+		internal/fleet/drifts   ours/internal/host/linux              no
+		internal/fleet/driftrecords ours/internal/engine              no
+		internal/fleet/nodestatus ours/nodeagent                      no
+		internal/fleet/conditions sigs.k8s.io/controller-runtime      no
+		internal/fleet/deselection k8s.io/client-go/kubernetes        no
+		internal/fleet/externalkinds ours/controllers                 no
 		internal/fleet/questions k8s.io/apiserver/pkg/server        no
 		nodeagent               k8s.io/apiserver/pkg/server           no
 		nodeagent/questions     ours/api/reports/v1alpha1             yes
