@@ -51,6 +51,12 @@ const (
 	perNode  = 200 * time.Millisecond
 )
 
+// Pauses between looks at the state.
+const (
+	shortPause = 200 * time.Millisecond
+	longPause  = 10 * time.Second
+)
+
 // Start starts a fleet with a number of simulated nodes, at least [MinSimulated], and waits until every node has applied its resources.
 func Start(ctx context.Context, t controlplane.T, programs Programs, nodes int) *Fleet {
 	t.Helper()
@@ -185,7 +191,7 @@ func (f *Fleet) await(ctx context.Context, what string, want state) {
 		select {
 		case <-ctx.Done():
 			f.Fatalf("waiting until %s: %v (-want +got):\n%s\nThe manager logged\n%s", what, err, is.diff(want), f.log("manager"))
-		case <-time.After(max(200*time.Millisecond, 5*time.Since(began))): // most of the time is that of the fleet
+		case <-time.After(min(max(shortPause, 5*time.Since(began)), longPause)): // most of the time is that of the fleet
 		}
 	}
 }

@@ -120,6 +120,7 @@ func (f *Fleet) startSimulated(ctx context.Context) {
 	kinds := providers.Kinds()
 	nodes.Start(ctx, f, nodes.Options{Cluster: f.cfg, Dir: f.dir, Names: names, Complete: func(name string, c *nodeagent.Config) {
 		byName[name].complete(c, kinds)
+		c.Spread = max(c.Spread, time.Duration(len(names))*runTime)
 	}})
 }
 
@@ -139,6 +140,9 @@ func (s *simulated) open() (err error) {
 	s.host, err = linux.Open(linux.Options{Root: s.root})
 	return err
 }
+
+// runTime is about the processor time of a first run, with all that it takes elsewhere. Nodes that ran all at once would have too many files open in one process.
+const runTime = 30 * time.Millisecond
 
 // soon is the time between runs of nodes that drift. They can't all be watched, because the kernel limits the number of watches.
 const soon = 5 * time.Second
