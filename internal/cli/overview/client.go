@@ -20,9 +20,6 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// pageSize is the number of objects in a request. A NodeCatalog may have 64 KiB.
-const pageSize = 500
-
 // A Client reads from a cluster with the rights of the caller. Safe for concurrent use.
 type Client struct{ rest rest.Interface }
 
@@ -163,26 +160,4 @@ func bodyOf(res rest.Result) ([]byte, error) {
 		return nil, err
 	}
 	return res.Raw()
-}
-
-// list returns all objects there, page by page.
-func list[T any](ctx context.Context, c *Client, at, accept string) ([]T, error) {
-	var all []T
-	for next := ""; ; {
-		raw, err := bodyOf(c.rest.Get().AbsPath(at).Param("limit", fmt.Sprint(pageSize)).Param("continue", next).SetHeader("Accept", accept).Do(ctx))
-		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", at[strings.LastIndexByte(at, '/')+1:], err)
-		}
-		var page struct {
-			metav1.ListMeta `json:"metadata"`
-			Items           []T `json:"items"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, fmt.Errorf("cannot read the list of %s: %w", at[strings.LastIndexByte(at, '/')+1:], err)
-		}
-		all = append(all, page.Items...)
-		if next = page.Continue; next == "" {
-			return all, nil
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +52,45 @@ func TestListsWithManyPagesAreNotDelayed(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != pages {
 		t.Errorf("%d nodes (-want +got):\n%s", len(got), diff)
+	}
+}
+
+func TestListsAreReadWhateverTheOrderOfTheirFields(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		pages []string // the second continues the first
+		want  string
+	}{
+		"the metadata is last": {[]string{`{"items":[{"metadata":{"name":"a"}}],"metadata":{"continue":"1"}}`, `{"items":[{"metadata":{"name":"b"}}]}`}, "a b"},
+		"there are no items":   {[]string{`{"metadata":{"continue":"1"}}`, `{"metadata":{},"items":null}`}, ""},
+		"a page is cut off":    {[]string{`{"metadata":{"continue":"1"},"items":[]}`, `{"metadata":{},"items":[{"metadata":`}, "cannot read the list of nodecatalogs: unexpected end of JSON input"},
+		"a page is no object":  {[]string{`["metadata"]`}, "cannot read the list of nodecatalogs: expected comma after array element"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("continue")) // the first has no number
+				fmt.Fprint(w, c.pages[page])
+			}))
+			t.Cleanup(server.Close)
+			client, err := overview.Connect(&rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := client.Nodes(t.Context())
+			var names []string
+			for _, n := range all {
+				names = append(names, n.Name)
+			}
+			got := strings.Join(names, " ")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
