@@ -12,7 +12,7 @@ const intro = `## Correction of drift
 This chapter measures how soon the agent [corrects drift](drift.md). It manages %d files of 1 KB in one directory, a user, a service and a package of a Debian machine, and has a real API server. A random file is written
 %d times, at irregular intervals; the time is that from before the write until the file has its content again. The bare loop is a Go program that waits for events of inotify and writes the file again: it keeps no order,
 no backup, no state and no report, and flushes nothing to the disk. The user, the service and the package are changed by hand, in %d rounds, with usermod, systemctl and dpkg; the time is that from the end of the command. All
-processes share %d CPUs. To reproduce the chapter, run ` + "`make bench-drift`" + `.
+processes share %d CPUs. The agent [backs off](drift.md#contests) from a file that is changed again within a second or two, which random files sometimes are: such a change takes longest. To reproduce the chapter, run ` + "`make bench-drift`" + `.
 
 | | p50 | p99 | longest | target |
 |---|--:|--:|--:|---|
