@@ -112,7 +112,7 @@ func (l *Lookout) DueAside(can map[resource.Ref]bool) time.Time {
 
 // BeginAside is called when these changes are handled during a run. It returns those of the resources that may have drifted.
 func (l *Lookout) BeginAside(now time.Time, can map[resource.Ref]bool) map[resource.Ref]bool {
-	return l.beginAside(now, can, func(string) bool { return false }) // what they notify may have had its turn
+	return l.beginAside(now, can, nil) // it covers no path: what they notify may have had its turn
 }
 
 // BeginPartial is [Lookout.BeginAside] for a partial run between two others.

@@ -113,7 +113,7 @@ func (p *Pace) DueAside(include func(path string) bool) time.Time {
 	return due
 }
 
-// BeginAside records that an aside handles the changes of some paths, and returns the paths. It covers some of them.
+// BeginAside records that an aside handles the changes of some paths, and returns the paths. It covers some of them; nil is none.
 // They stay pending, since other resources may depend on them, and since what they notify may have had its turn.
 func (p *Pace) BeginAside(now time.Time, include, covers func(path string) bool) (handled []string) {
 	p.asideBegan, p.covered = now, covers

@@ -44,8 +44,8 @@ type Transaction struct {
 	// but do not block their dependents.
 	Selected func(resource.Item) bool
 	// Only makes the run a partial one: of the selected resources, it handles these, and those that come directly after one
-	// that it changes. All others are Left in its report, and may come without a Resource: see [Reach]. It removes nothing that left the catalog, and forgets
-	// nothing. nil handles all selected resources.
+	// that it changes. All others are Left in its report, and may come without a Resource: see [Reach]. It removes nothing
+	// that left the catalog, and forgets nothing. nil handles all selected resources.
 	Only map[resource.Ref]bool
 	// Reach is called at the end of a run, from its goroutine. Optional.
 	Reach func(Reach)

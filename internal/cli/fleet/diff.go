@@ -18,10 +18,7 @@ const formatText = "text"
 // addReports adds the flags of commands that print reports.
 func (f *options) addReports(cmd *cobra.Command) {
 	f.access.Add(cmd)
-	formats := []string{formatText, formatJSON, formatYAML}
-	cmd.Flags().StringVarP(&f.format, "output", "o", formatText, "text, json or yaml")
-	flags.Complete(cmd, "output", formats...)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", f.format, formats...) }
+	flags.Output(cmd, &f.format, "text, json or yaml", formatText, formatJSON, formatYAML)
 }
 
 func (a printer) diff() *cobra.Command {

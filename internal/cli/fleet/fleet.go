@@ -64,10 +64,7 @@ func (f *options) add(cmd *cobra.Command, codes string) {
 // addTable adds the flags of commands that print a table.
 func (f *options) addTable(cmd *cobra.Command) {
 	f.access.Add(cmd)
-	formats := []string{formatTable, formatWide, formatJSON, formatYAML, formatCSV}
-	cmd.Flags().StringVarP(&f.format, "output", "o", formatTable, "table, wide, json, yaml or csv")
-	flags.Complete(cmd, "output", formats...)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", f.format, formats...) }
+	flags.Output(cmd, &f.format, "table, wide, json, yaml or csv", formatTable, formatWide, formatJSON, formatYAML, formatCSV)
 }
 
 // connect returns a client for the cluster.

@@ -57,7 +57,7 @@ func list(out *output.Printer, place Place) *cobra.Command {
 		},
 	}
 	place.AddFlags(cmd, &dir)
-	addFormat(cmd, &format, "table, wide, json, yaml or csv", formatTable, formatWide, formatJSON, formatYAML, formatCSV)
+	flags.Output(cmd, &format, "table, wide, json, yaml or csv", formatTable, formatWide, formatJSON, formatYAML, formatCSV)
 	return cmd
 }
 
@@ -83,15 +83,8 @@ func show(out *output.Printer, place Place) *cobra.Command {
 		},
 	}
 	place.AddFlags(cmd, &dir)
-	addFormat(cmd, &format, "text, json or yaml", formatText, formatJSON, formatYAML)
+	flags.Output(cmd, &format, "text, json or yaml", formatText, formatJSON, formatYAML)
 	return cmd
-}
-
-// addFormat adds --output. The first format is the default.
-func addFormat(cmd *cobra.Command, format *string, usage string, formats ...string) {
-	cmd.Flags().StringVarP(format, "output", "o", formats[0], usage)
-	flags.Complete(cmd, "output", formats...)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return flags.OneOf("--output", *format, formats...) }
 }
 
 // read calls a function with the reports of the host.
