@@ -5,26 +5,34 @@
 package own
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"sync"
-	"syscall"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// Files are Fettle's own files: some directories and files, and everything below them. The nil Files are none. Safe for
-// concurrent use.
+// A Place has own files: those at some paths of a host, and everything below them. They need not exist.
+type Place struct {
+	Host  host.Reader
+	Paths []string
+}
+
+// Files are Fettle's own files. The nil Files are none. Safe for concurrent use.
 type Files struct {
-	roots []string
+	places []Place
 
 	mu    sync.Mutex
-	known map[id]string // the paths of all files
-	above map[id]bool   // the directories on the way to them
+	known map[id]spot // all files; nil before they were looked for
+	above map[id]bool // the directories on the way to them
 }
 
 type id struct{ dev, ino uint64 }
+
+// A spot is where a file was found.
+type spot struct {
+	h    host.Reader
+	path string
+}
 
 // An Error is the refusal of one of Fettle's own files.
 type Error struct{ Path string }
@@ -34,9 +42,8 @@ func (e *Error) Error() string {
 	return e.Path + " is one of Fettle's own files, which resources can neither read nor change: leave it out"
 }
 
-// New returns the files at and below some paths, as this process names them. It looks for them before the first answer.
-// Paths need not exist yet.
-func New(paths ...string) *Files { return &Files{roots: paths} }
+// New returns the files of some places. It looks for them before the first answer.
+func New(places ...Place) *Files { return &Files{places: places} }
 
 // Refuse returns an *Error if a file, which has this path, was one of Fettle's own when they were last looked for.
 func (f *Files) Refuse(path string, info host.FileInfo) error {
@@ -45,14 +52,11 @@ func (f *Files) Refuse(path string, info host.FileInfo) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known == nil {
+	f.look()
+	at, found := f.known[idOf(info)]
+	if found && !at.has(info) { // another file may have the number by now
 		f.find()
-	}
-	this := id{info.Dev, info.Ino}
-	at, found := f.known[this]
-	if found && !isAt(this, at) { // another file may have the number by now
-		f.find()
-		_, found = f.known[this]
+		_, found = f.known[idOf(info)]
 	}
 	if found {
 		return &Error{path}
@@ -67,10 +71,8 @@ func (f *Files) Below(dir host.FileInfo) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known == nil {
-		f.find()
-	}
-	return f.above[id{dir.Dev, dir.Ino}]
+	f.look()
+	return f.above[idOf(dir)]
 }
 
 // Refresh looks for the files again.
@@ -83,48 +85,57 @@ func (f *Files) Refresh() {
 	f.find()
 }
 
+// look looks for the files unless that was done before.
+func (f *Files) look() {
+	if f.known == nil {
+		f.find()
+	}
+}
+
 // find looks for all files. Those that vanish meanwhile are no loss.
 func (f *Files) find() {
-	f.known, f.above = map[id]string{}, map[id]bool{}
-	for _, root := range f.roots {
-		root, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			continue
-		}
-		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // never fails
-			if err == nil {
-				f.add(path, entry)
+	f.known, f.above = map[id]spot{}, map[id]bool{}
+	for _, p := range f.places {
+		for _, root := range p.Paths {
+			if file, err := p.Host.Lookup(root, host.Links{Follow: host.FollowAll, AtEnd: true}); err == nil {
+				f.add(p.Host, file)
+				f.addAbove(p.Host, root)
 			}
-			return nil
-		})
-		f.addAbove(root)
+		}
 	}
 }
 
-func (f *Files) add(path string, entry fs.DirEntry) {
-	if info, err := entry.Info(); err == nil {
-		f.known[idOf(info)] = path
+// add adds a file and everything below it, and closes it.
+func (f *Files) add(h host.Reader, file host.Handle) {
+	defer file.Close()
+	f.known[idOf(file.Info())] = spot{h, file.Path()}
+	if !file.Info().IsDir() {
+		return
+	}
+	names, err := file.ReadDir()
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if child, err := file.Child(name); err == nil {
+			f.add(h, child)
+		}
 	}
 }
 
-func (f *Files) addAbove(root string) {
-	for path := root; path != filepath.Dir(path); {
-		path = filepath.Dir(path)
-		if info, err := os.Lstat(path); err == nil {
+func (f *Files) addAbove(h host.Reader, root string) {
+	for dir := path.Clean(root); dir != "/"; {
+		dir = path.Dir(dir)
+		if info, err := h.Stat(dir); err == nil {
 			f.above[idOf(info)] = true
 		}
 	}
 }
 
-// isAt reports whether a path still leads to a file.
-func isAt(this id, path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && idOf(info) == this
+// has reports whether a file is still there.
+func (s spot) has(info host.FileInfo) bool {
+	is, err := s.h.Lstat(s.path)
+	return err == nil && is.SameFile(info)
 }
 
-func idOf(info fs.FileInfo) id {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return id{st.Dev, st.Ino}
-	}
-	return id{}
-}
+func idOf(info host.FileInfo) id { return id{info.Dev, info.Ino} }

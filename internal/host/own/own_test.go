@@ -33,10 +33,10 @@ func TestOwnFilesAreRecognizedWhateverLeadsToThem(t *testing.T) {
 	h.Put("/state-too/file", "no secret")
 	h.Put("/token", "secret")
 	in := func(path string) string { return filepath.Join(h.Dir(), path) }
-	if err := errors.Join(os.Link(in("/state/keys/key"), in("/hard")), os.Symlink("/state/keys/key", in("/soft")), os.Symlink(in("/token"), in("/to-token"))); err != nil {
+	if err := errors.Join(os.Link(in("/state/keys/key"), in("/hard")), os.Symlink("/state/keys/key", in("/soft")), os.Symlink("/token", in("/to-token"))); err != nil {
 		t.Fatal(err)
 	}
-	files := own.New(in("/state"), in("/to-token"), in("/missing"))
+	files := own.New(own.Place{Host: h, Paths: []string{"/state", "/missing"}}, own.Place{Host: h, Paths: []string{"/to-token"}})
 	for _, path := range []string{"/state", "/state/keys", "/state/keys/key", "/hard", "/soft", "/token"} {
 		if !refused(t, h, files, path) {
 			t.Errorf("%s is not refused", path)
@@ -53,7 +53,7 @@ func TestRefreshFindsNewFiles(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.PutDir("/other")
-	files := own.New(filepath.Join(h.Dir(), "state"))
+	files := own.New(own.Place{Host: h, Paths: []string{"/state"}})
 	if refused(t, h, files, "/other") {
 		t.Error("a directory that is not Fettle's is refused")
 	}
@@ -69,7 +69,7 @@ func TestNumberOfRemovedFileIsForgotten(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.Put("/state/key", "secret")
-	files := own.New(filepath.Join(h.Dir(), "state"))
+	files := own.New(own.Place{Host: h, Paths: []string{"/state"}})
 	if !refused(t, h, files, "/state/key") {
 		t.Fatal("the key is not refused")
 	}
@@ -86,7 +86,7 @@ func TestDirectoriesAboveOwnFilesAreKnown(t *testing.T) {
 	h := hosttest.New(t)
 	h.PutDir("/a/state/keys")
 	h.PutDir("/a/other")
-	files := own.New(filepath.Join(h.Dir(), "a/state"))
+	files := own.New(own.Place{Host: h, Paths: []string{"/a/state"}})
 	for path, want := range map[string]bool{"/": true, "/a": true, "/a/other": false, "/a/state": false} {
 		info, err := h.Stat(path)
 		if err != nil {
