@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/aliases"
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
@@ -155,6 +156,9 @@ func decodeJSON(text []byte) (map[string]any, error) {
 }
 
 func decodeYAML(text []byte) (map[string]any, error) {
+	if err := aliases.Check(text); err != nil {
+		return nil, err
+	}
 	var facts map[string]any
 	err := yaml.Unmarshal(text, &facts)
 	return facts, err

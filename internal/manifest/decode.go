@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/aliases"
 )
 
 // An object is a document, or an item of a List, as JSON.
@@ -36,8 +37,20 @@ func read(p part) (object, error) {
 			return object{}, err
 		}
 		if stdjson.Valid(text) {
-			return object{part: p, raw: text}, nil
+			return object{part: p, raw: text}, checkDepth(text)
 		}
+	}
+	o, err := convert(p)
+	if err == nil {
+		err = checkDepth(o.raw)
+	}
+	return o, err
+}
+
+// convert converts YAML to JSON.
+func convert(p part) (object, error) {
+	if err := aliases.Check(p.text); err != nil {
+		return object{}, Explain(cmp.Or(aliases.Check(p.padded()), err)) // for the line of the file
 	}
 	raw, strict := yaml.YAMLToJSONStrict(p.text)
 	if strict == nil {
@@ -49,6 +62,35 @@ func read(p part) (object, error) {
 		return object{}, Explain(cmp.Or(err, strict))
 	}
 	return object{part: p, raw: raw, duplicates: Explain(strict)}, nil
+}
+
+// maxDepth is how deep the lists and maps of a document may be nested. Those of Kubernetes objects are much flatter, and much
+// that reads an object takes time for each level of each value.
+const maxDepth = 100
+
+// checkDepth returns an error if JSON is nested too deeply.
+func checkDepth(raw []byte) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			quoted = !quoted
+		case '\\': // in a text: what it escapes does not end that
+			i++
+		case '{', '[':
+			if !quoted {
+				depth++
+			}
+		case '}', ']':
+			if !quoted {
+				depth--
+			}
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("lists and maps are nested more than %d levels deep: nest fewer", maxDepth)
+		}
+	}
+	return nil
 }
 
 // requireSingle returns an error if JSON has anything after its first object, which a YAML parser would
@@ -102,6 +144,9 @@ func decode(raw []byte, into any) []flaw {
 	}
 	return flaws
 }
+
+// maxLists is how deep Lists may be nested: each level is decoded once more.
+const maxLists = 3
 
 // A list is any List of objects, such as kubectl get -o yaml prints.
 type list struct {
@@ -170,6 +215,10 @@ func (b *batch) addList(ctx context.Context, o object) {
 	}
 	if o.duplicates != nil {
 		b.fault(o, "", flaw{"", o.duplicates.Error()})
+		return
+	}
+	if strings.Count(o.path, "items[") >= maxLists {
+		b.fault(o, "", flaw{"", fmt.Sprintf("Lists are nested more than %d levels deep: use fewer", maxLists)})
 		return
 	}
 	for i, item := range l.Items {
@@ -267,7 +316,7 @@ func unknownKind(kind string) string {
 // fault records the flaws of an object, and its duplicate keys, in the order of their lines.
 func (b *batch) fault(o object, ref v1alpha1.ResourceRef, flaws ...flaw) {
 	b.uncached = true
-	l := layoutOf(o.part)
+	l := b.layout(o.part)
 	all := l.duplicates(o.path)
 	for _, f := range flaws {
 		if f.path == "" && len(all) > 0 {

@@ -10,14 +10,17 @@ import (
 
 // A layout finds the lines of fields in a document. It is parsed only for documents with faults. The zero layout
 // finds none.
-type layout struct{ root *yaml.Node }
+type layout struct {
+	root  *yaml.Node
+	above int // lines of the file before the document
+}
 
 func layoutOf(p part) layout {
 	var doc yaml.Node
-	if yaml.Unmarshal(p.padded(), &doc) != nil || len(doc.Content) == 0 {
+	if yaml.Unmarshal(p.text, &doc) != nil || len(doc.Content) == 0 {
 		return layout{}
 	}
-	return layout{doc.Content[0]}
+	return layout{doc.Content[0], p.line - 1}
 }
 
 // padded returns the text after empty lines, so that a parser counts lines from the beginning of the file.
@@ -38,7 +41,7 @@ func (l layout) line(path string) int {
 		}
 		at, line = value, key.Line
 	}
-	return line
+	return l.above + line
 }
 
 // child returns an entry of a mapping or list, nil if there is none. For a list, the key is
@@ -73,7 +76,7 @@ func (l layout) duplicates(path string) []placed {
 			return nil
 		}
 	}
-	return duplicates(at, "")
+	return l.duplicatesBelow(at, "", maxDepth)
 }
 
 // A placed flaw has a line.
@@ -82,21 +85,25 @@ type placed struct {
 	line int
 }
 
-func duplicates(n *yaml.Node, path string) []placed {
+// duplicatesBelow looks at so many levels. Documents with more are refused anyway.
+func (l layout) duplicatesBelow(n *yaml.Node, path string, levels int) []placed {
+	if levels == 0 {
+		return nil
+	}
 	var all []placed
 	first := map[string]int{}
 	for i, c := range n.Content {
 		switch {
 		case n.Kind == yaml.SequenceNode:
-			all = append(all, duplicates(c, fmt.Sprintf("%s[%d]", path, i))...)
+			all = append(all, l.duplicatesBelow(c, fmt.Sprintf("%s[%d]", path, i), levels-1)...)
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			name := joined(path, c.Value)
 			if line, again := first[c.Value]; again {
-				all = append(all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", line)}, c.Line})
+				all = append(all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", l.above+line)}, l.above + c.Line})
 			} else {
 				first[c.Value] = c.Line
 			}
-			all = append(all, duplicates(n.Content[i+1], name)...)
+			all = append(all, l.duplicatesBelow(n.Content[i+1], name, levels-1)...)
 		}
 	}
 	return all

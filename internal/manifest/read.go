@@ -145,6 +145,17 @@ type batch struct {
 	uncached bool   // the current document does not go into the cache
 	encoded  []byte // its objects, for the cache
 	scratch  []byte
+
+	laidOut part // has the lines of lines
+	lines   layout
+}
+
+// layout returns that of a document, which is parsed once for all of its objects.
+func (b *batch) layout(p part) layout {
+	if b.laidOut.file != p.file || b.laidOut.line != p.line || b.laidOut.text == nil {
+		b.laidOut, b.lines = p, layoutOf(p)
+	}
+	return b.lines
 }
 
 func (b *batch) readAll(ctx context.Context, parts []part) {
@@ -172,7 +183,7 @@ func (b *batch) readAll(ctx context.Context, parts []part) {
 // line is the line where an object begins.
 func (b *batch) line(o object) int {
 	if o.path != "" {
-		return layoutOf(o.part).line(o.path)
+		return b.layout(o.part).line(o.path)
 	}
 	lead, _ := begins(o.text)
 	return o.line + lead

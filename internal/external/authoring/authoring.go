@@ -18,6 +18,7 @@ import (
 	yamlutil "sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/aliases"
 	"github.com/fettle-dev/fettle/internal/external/dscbuild"
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 	"github.com/fettle-dev/fettle/sdk"
@@ -108,6 +109,9 @@ func next(documents io.Reader, size int) (*document, error) {
 	}
 	if text = bytes.TrimSpace(text[:n]); len(text) == 0 {
 		return nil, nil
+	}
+	if err := aliases.Check(text); err != nil {
+		return nil, err
 	}
 	t := &document{}
 	if err := yamlutil.UnmarshalStrict(text, t); err != nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/aliases"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 )
 
@@ -90,6 +91,9 @@ func newBuilder(name string, run Runner) (*builder, error) {
 	}
 	asJSON := text
 	if filepath.Ext(name) != ".json" {
+		if err := aliases.Check(text); err != nil {
+			return nil, err
+		}
 		if asJSON, err = yaml.YAMLToJSONStrict(text); err != nil {
 			return nil, err
 		}
