@@ -35,7 +35,7 @@ type Handle interface {
 	// Mounted reports whether the file is the root of a mount.
 	Mounted() (bool, error)
 	// OnlyRootWrites reports whether only root, or the user that runs Fettle, can change
-	// which files are in a directory, or replace the directory.
+	// which files are in a directory, or replace the directory, and others could not before Fettle changed that.
 	OnlyRootWrites() (bool, error)
 }
 
@@ -46,7 +46,9 @@ type WritableHandle interface {
 	// Chown changes owner and group, of a symlink itself; -1 leaves one unchanged. As
 	// everywhere on Linux, the file loses its set-ID bits: set the mode afterwards.
 	// A file with several hard links in a directory that others can write to is a
-	// *HardLinkError: they may have linked a file that is not theirs.
+	// *HardLinkError: they may have linked a file that is not theirs. A symlink of another user than
+	// root that is to get another owner is a *ForeignLinkError. Symlinks in a directory that others could
+	// write to until Chown or Chmod changed that are not followed any more: see [Links].
 	Chown(uid, gid int) error
 	// Chmod sets the twelve permission bits. It refuses symlinks, and hard links like Chown.
 	Chmod(mode uint32) error
@@ -72,8 +74,9 @@ type WritableHandle interface {
 }
 
 // Links says which symlinks are followed on the way to a path. The zero value follows those
-// that only root can have created: root owns the symlink and its directory, and nobody
-// else can write to the directory or, if it is sticky, remove the symlink.
+// that only root can have created: root owns the symlink and all directories above it, nobody
+// else can write to them or, if they are sticky, remove what is in them, and nobody else could until a
+// Chown or Chmod of this program changed that: they may have left symlinks of root's there.
 type Links struct {
 	Follow FollowLinks
 	// Home is a user whose own symlinks, in directories that they own below their home,
@@ -116,13 +119,26 @@ func (e *LinkError) Error() string {
 }
 
 // A HardLinkError is a file that may not be the one that its path suggests: it has several hard
-// links, and others can write to its directory.
+// links, and others can write to its directory, or could before Fettle changed that.
 type HardLinkError struct{ Path string }
 
 // Error names the remedies.
 func (e *HardLinkError) Error() string {
-	return e.Path + " has several hard links, and users other than root can write to its directory: " +
-		"remove the file so that it is created again, or make the directory writable only by root"
+	return e.Path + " has several hard links, and users other than root can write to its directory, or could before: " +
+		"remove the file so that it is created again, or make it in a directory that only root could ever write to"
+}
+
+// A ForeignLinkError is a symlink that must not change its owner: a user decided where it leads, and root's symlinks are
+// followed.
+type ForeignLinkError struct {
+	Path string
+	UID  int // the user
+}
+
+// Error names the remedies.
+func (e *ForeignLinkError) Error() string {
+	return fmt.Sprintf("symlink %s belongs to user %d, who decided where it leads, so it gets no other owner: "+
+		"manage its target, so that it is created again, or remove it, or leave it out", e.Path, e.UID)
 }
 
 // ErrChanged means that a file is not the same, or has changed, since a change was decided.

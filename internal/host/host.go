@@ -31,6 +31,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 )
@@ -140,6 +141,9 @@ func (i FileInfo) IsDir() bool { return i.Type == fs.ModeDir }
 
 // IsSymlink reports whether it is a symbolic link.
 func (i FileInfo) IsSymlink() bool { return i.Type == fs.ModeSymlink }
+
+// IsRoots reports whether it belongs to root, or to the user that runs Fettle, who counts as root.
+func (i FileInfo) IsRoots() bool { return i.UID == 0 || i.UID == os.Geteuid() }
 
 // NewFile is what WriteFile writes. Owner, group and mode are set before the
 // file is visible under its name, so a secret is never readable by others.

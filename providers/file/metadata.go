@@ -89,6 +89,13 @@ func (w *writer) takesFromUser() bool {
 	return w.is.found.kind == entry.Regular && w.is.found.info.UID != 0 && w.changesOwner()
 }
 
+// takesLink reports whether a user's symlink is to get another owner. Its target is then what the user decided, so that only
+// a new symlink can belong to somebody else.
+func (w *writer) takesLink() bool {
+	info := w.is.found.info
+	return w.is.found.kind == entry.Link && !info.IsRoots() && w.uid != owner.Unchanged && w.uid != info.UID
+}
+
 // unsafeMode returns an error if the present file must not get its mode.
 func (w *writer) unsafeMode() error {
 	if !w.takesFromUser() || w.want.Mode == nil || desiredMode(w.want, w.is.found.base(), false)&filemode.SetIDs == 0 {

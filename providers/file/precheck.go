@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/owner"
@@ -36,7 +37,7 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
 	if creates || changes.has("owner") {
-		errs = append(errs, p.precheckAccount(h, owner.User, w.Want.Owner))
+		errs = append(errs, p.precheckAccount(h, owner.User, w.Want.Owner), precheckLink(w))
 	}
 	if creates || changes.has("group") {
 		errs = append(errs, p.precheckAccount(h, owner.Group, w.Want.Group))
@@ -64,6 +65,16 @@ func (p posix) precheckParent(h resource.Reader, want Attributes) error {
 		return cannot("open directory of file", err)
 	}
 	return cannot("close directory of file", dir.Close())
+}
+
+// precheckLink rejects a new owner of a user's symlink, as [host.WritableHandle] does, unless the symlink is created again.
+func precheckLink(w resource.Write[Attributes]) error {
+	info := w.Is.found.info
+	replaced := changes(w.Changes).has(resource.Ensure) || managesTarget(w.Want)
+	if w.Is.found.kind != entry.Link || info.IsRoots() || replaced {
+		return nil
+	}
+	return &resource.PropertyError{Property: "owner", Err: &host.ForeignLinkError{Path: w.Want.Path, UID: info.UID}}
 }
 
 // precheckAccount considers that a user may come with a group of its name.

@@ -142,9 +142,11 @@ func diff(is, want Attributes) string {
 func targetProperty() resource.Property[Attributes] {
 	p := resource.Field("target", "The text of the link: the path that it leads to, which need not exist.",
 		func(a *Attributes) *string { return a.Target })
-	p.Managed = func(want Attributes) bool { return want.Target != nil && replaces(want) }
+	p.Managed = managesTarget
 	return p
 }
+
+func managesTarget(want Attributes) bool { return want.Target != nil && replaces(want) }
 
 // idProperty compares names with names: Read returns an account in the form of want.
 func idProperty(name, doc string, field func(Attributes) *intstr.IntOrString) resource.Property[Attributes] {

@@ -180,6 +180,8 @@ func (w *writer) adjust(ctx context.Context) error {
 		errs = append(errs, w.replaceContent(ctx, "owner"))
 	case w.changes.has("target"):
 		errs = append(errs, w.propertyError("target", w.replaceLink()))
+	case w.takesLink() && managesTarget(w.want):
+		errs = append(errs, w.propertyError("owner", w.replaceLink()))
 	default:
 		errs = append(errs, w.setOldMetadata())
 	}

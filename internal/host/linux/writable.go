@@ -68,12 +68,25 @@ func (h *Host) edit(top *descriptor.File, name, full string) (writable, error) {
 
 // Chown implements [host.WritableHandle].
 func (n writable) Chown(uid, gid int) error {
-	return n.change("chown", func() error { return unix.Fchownat(n.f.FD, "", uid, gid, unix.AT_EMPTY_PATH) })
+	if link := n.f.Info; link.IsSymlink() && uid != -1 && uid != link.UID && !trust.IsRoot(link.UID) {
+		return &host.ForeignLinkError{Path: n.f.Path, UID: link.UID}
+	}
+	becomes := func(is host.FileInfo) host.FileInfo {
+		if uid != -1 {
+			is.UID = uid
+		}
+		return is
+	}
+	return n.change("chown", becomes, func() error { return unix.Fchownat(n.f.FD, "", uid, gid, unix.AT_EMPTY_PATH) })
 }
 
 // Chmod implements [host.WritableHandle].
 func (n writable) Chmod(mode uint32) error {
-	return n.change("chmod", func() error {
+	becomes := func(is host.FileInfo) host.FileInfo {
+		is.Mode = mode
+		return is
+	}
+	return n.change("chmod", becomes, func() error {
 		if n.f.Info.IsSymlink() {
 			return fmt.Errorf("is a symlink, which has no mode: %w", unix.EOPNOTSUPP)
 		}
@@ -83,15 +96,28 @@ func (n writable) Chmod(mode uint32) error {
 
 // SetXattr implements [host.WritableHandle].
 func (n writable) SetXattr(name string, value []byte) error {
-	return n.change("setxattr", func() error { return unix.Setxattr(descriptor.Path(n.f.FD), name, value, 0) })
+	return n.change("setxattr", nil, func() error { return unix.Setxattr(descriptor.Path(n.f.FD), name, value, 0) })
 }
 
-func (n writable) change(op string, act func() error) error {
+// change makes a change of metadata. becomes returns what the file is like afterwards; nil if its owner and mode stay.
+func (n writable) change(op string, becomes func(host.FileInfo) host.FileInfo, act func() error) error {
 	err := n.requireOnlyLink()
+	if err == nil && becomes != nil {
+		err = n.markTaken(becomes)
+	}
 	if err == nil {
 		err = act()
 	}
 	return n.error(op, err)
+}
+
+// markTaken marks a directory that others could write to before only root can.
+func (n writable) markTaken(becomes func(host.FileInfo) host.FileInfo) error {
+	is, err := descriptor.Stat(n.f.FD)
+	if err != nil || !is.IsDir() || trust.OnlyRootWrites(is) || !trust.OnlyRootWrites(becomes(is)) {
+		return err
+	}
+	return trust.MarkTaken(n.f.FD)
 }
 
 // requireOnlyLink returns an error if the file may belong to another path. In a directory that
@@ -104,18 +130,19 @@ func (n writable) requireOnlyLink() error {
 	if n.f.Info.IsDir() || n.dir == nil {
 		return nil
 	}
-	dir, err := descriptor.Stat(n.dir.FD)
-	if err != nil || trust.OnlyRootWrites(dir) {
+	if only, err := trust.OnlyRootWrote(n.dir.FD); err != nil || only {
 		return err
 	}
 	const rounds = 32
 	nothing := ".fettle-" + rand.Text()
-	for i := 0; i < rounds && err == nil; i++ {
+	for range rounds {
 		// Removing a name waits for the directory's lock, even if the name does not exist.
 		_ = unix.Unlinkat(n.dir.FD, nothing, 0)
-		err = n.checkOnlyLink()
+		if err := n.checkOnlyLink(); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (n writable) checkOnlyLink() error {

@@ -56,6 +56,18 @@ func (s Side) open(name string) (host.Handle, error) {
 	return s.top.Child(name)
 }
 
+// dirOf opens the directory of an entry.
+func (s Side) dirOf(name string) (host.Handle, error) {
+	switch dir := path.Dir(name); {
+	case s.follows:
+		return s.host.Lookup(path.Dir(s.path(name)), host.Links{AtEnd: true})
+	case dir == ".":
+		return s.tree.Lookup(s.host, ".")
+	default:
+		return s.top.Child(dir)
+	}
+}
+
 // openTarget opens an entry, or the target of a symlink if links are followed.
 func (s Side) openTarget(name string) (host.Handle, error) {
 	if s.follows {

@@ -211,9 +211,24 @@ func (w *Walk) original(from string) (*Original, host.FileInfo, error) {
 	defer file.Close()
 	info := file.Info()
 	if o.Kind = entry.KindOf(info); o.Kind == entry.Link {
-		o.Text, err = file.Readlink()
+		o.Text, err = w.textOf(file, from)
 	}
 	return o, info, cannotLook("source", err)
+}
+
+// textOf returns the text of a symlink of the source. One that a user can have made is an error: its copy would be root's, and
+// root's symlinks are followed.
+func (w *Walk) textOf(link host.Handle, from string) (string, error) {
+	dir, err := w.Source.dirOf(from)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if only, err := dir.OnlyRootWrites(); err != nil || !only || !link.Info().IsRoots() {
+		return "", cmp.Or(err, fmt.Errorf("symlink %s is not copied, because users other than root can have made it: "+
+			"leave it out by ignore, and manage it as a File with target", link.Path()))
+	}
+	return link.Readlink()
 }
 
 // keep visits an entry that only the host has and that stays.

@@ -144,17 +144,18 @@ func (w *walker) follow(link *descriptor.File) error {
 
 // check returns why a symlink is not followed.
 func (w *walker) check(link *descriptor.File) error {
-	dir, home := w.here().Info, w.links.Home
-	switch {
-	case w.links.Follow == host.FollowAll, trust.RootMadeLink(link.Info, dir):
+	if w.links.Follow == host.FollowAll {
 		return nil
-	case home != nil && home.UID == link.Info.UID && home.UID == dir.UID && w.isIn(*home):
+	}
+	why, err := trust.Distrust(link.Info, w.dirs)
+	if err != nil || why == "" {
+		return err
+	}
+	if home := w.links.Home; home != nil && home.UID == link.Info.UID && home.UID == w.here().Info.UID && w.isIn(*home) {
 		w.homeLink = link.Path
 		return nil
-	case !trust.IsRoot(link.Info.UID):
-		return &host.LinkError{Path: link.Path, Why: fmt.Sprintf("it belongs to user %d", link.Info.UID)}
 	}
-	return &host.LinkError{Path: link.Path, Why: "users other than root can write to its directory"}
+	return &host.LinkError{Path: link.Path, Why: why}
 }
 
 // isIn reports whether the walk is inside a user's home directory.
