@@ -62,7 +62,12 @@ func (b *batch) reportMissing(missing map[int]error, newerSource string) {
 // simulate has apt-get simulate a transaction. If that fails, it simulates the halves, until each
 // failing package is alone.
 func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
-	res, err := apt.Ask(ctx, b.reader, t.Simulation(b.db))
+	cmd, ok := t.Simulation(b.db)
+	if !ok {
+		b.noteUnchecked(t)
+		return nil
+	}
+	res, err := apt.Ask(ctx, b.reader, cmd)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot simulate the transaction: %w", err)
@@ -70,7 +75,7 @@ func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
 		b.writes[t.Orders[0].Index].AddNote(t.SideEffects("would be ", transaction.Simulated(string(res.Stdout))))
 	case len(t.Orders) == 1:
 		o := t.Orders[0]
-		failed := o.Failed(apt.Failure(res, t.Settings.Environment()), ensureFrom(dpkg.Package{}))
+		failed := o.Failed(apt.Failure(res, nil), ensureFrom(dpkg.Package{}))
 		b.errs[o.Index] = &resource.MissingError{Kind: "File", Name: aptConfiguration, Err: failed}
 	default:
 		for _, half := range t.Halves() {
@@ -80,4 +85,11 @@ func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
 		}
 	}
 	return nil
+}
+
+// noteUnchecked reports that a transaction was not simulated.
+func (b *batch) noteUnchecked(t transaction.Transaction) {
+	for _, o := range t.Orders {
+		b.writes[o.Index].AddNote("not checked: apt-get simulates nothing with these installOptions or uninstallOptions, which may have it run programs\n")
+	}
 }

@@ -69,3 +69,27 @@ func TestPlanWithAnOutdatedIndex(t *testing.T) {
 	expect(t, []string{"apt's index may lack it, because it is older than /etc/apt/sources.list.d/tests.list: an apply updates the index first\n", ""},
 		m.precheck(`{"name":"new"}`, `{"name":"tree"}`))
 }
+
+// What an author gives to apt-get must not make it run programs, or do what it should only simulate.
+func TestPlanPassesNothingOfTheAuthorToApt(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, deb("tree", "1.0"), deb("held", "1.0"))
+	m.apply(`{"name":"held"}`)
+	before := resourcetest.Files(m.host, "/var", "/etc", "/opt")(t)
+	unchecked := "not checked: apt-get simulates nothing with these installOptions or uninstallOptions, which may have it run programs\n"
+	for _, options := range []string{
+		`["-o","APT::Get::Simulate=false"]`, `["--no-simulate"]`, `["-oDPkg::Pre-Invoke::=touch /opt/pwned"]`, `["--option=Dir::Bin::dpkg=/opt/x"]`,
+		`["-c","/opt/apt.conf"]`, `["--config-file=/opt/apt.conf"]`, `["-t","stable","-c/opt/apt.conf"]`, `["-t"]`, `["-t","-c/x"]`, `["--simulate=0"]`,
+		`["--no-install-recommends\n-c/x"]`, `["/opt/x.deb"]`, `["held-"]`, `["--host-architecture=x"]`, `["--target-release=a/b"]`,
+	} {
+		expect(t, []string{unchecked}, m.precheck(`{"name":"tree","installOptions":`+options+`}`))
+		expect(t, []string{unchecked}, m.precheck(`{"name":"held","ensure":"absent","uninstallOptions":`+options+`}`))
+	}
+	expect(t, []string{""}, m.precheck(`{"name":"tree","environment":["APT_CONFIG=/opt/apt.conf","LD_PRELOAD=/opt/x.so","BASH_ENV=/opt/x"]}`))
+	expect(t, []string{"", ""}, m.precheck(`{"name":"tree","installOptions":["--no-install-recommends"]}`, `{"name":"held","ensure":"purged"}`))
+	expect(t, []string{`cannot install package "tree": E: The value 'backports' is invalid for APT::Default-Release as such a release is not available in the sources`},
+		m.precheck(`{"name":"tree","installOptions":["-t","backports"]}`))
+	if after := resourcetest.Files(m.host, "/var", "/etc", "/opt")(t); before != after {
+		t.Error("a plan changed files of the host")
+	}
+}
