@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -121,10 +122,11 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 		return err
 	}
 	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: objects.Name(args[0])}, Provider: f.provider}
-	if item.Resource, err = k.Bind(item.Ref, raw); err != nil {
+	item.Resource, err = k.Bind(item.Ref, raw)
+	if errors.Is(err, resource.ErrUnknownAttribute) {
 		return err
 	}
-	if err := objects.Check(ctx, f.types, item, raw); err != nil {
+	if err := cmp.Or(objects.Check(ctx, f.types, item, raw), err); err != nil { // that of the definition says more
 		return err
 	}
 	t := engine.Transaction{

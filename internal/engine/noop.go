@@ -95,7 +95,8 @@ func (r *run) notePending(e *entry) {
 // obstacle returns what would make the changes of a resource fail, or nil. It leaves out what the
 // run would have resolved before.
 func (r *run) obstacle(e *entry, err error) error {
-	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return o.Resource.Traits().SideEffects })) > 0 {
+	_, provisional := errors.AsType[*resource.ProvisionalError](err)
+	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return provisional || o.Resource.Traits().SideEffects })) > 0 {
 		return nil
 	}
 	all := []error{err}

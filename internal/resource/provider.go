@@ -116,6 +116,16 @@ func (e *MissingError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *MissingError) Unwrap() error { return e.Err }
 
+// A ProvisionalError is the error of a [Prechecker] that depends on other resources, though nobody can tell on which. It is
+// ignored if the run would change resources first on which this one depends.
+type ProvisionalError struct{ Err error }
+
+// Error returns the text of Err.
+func (e *ProvisionalError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ProvisionalError) Unwrap() error { return e.Err }
+
 // A PreRunChecker checks whether a run may take place, for types with the trait PreRunCheck. Every
 // run calls it once, noop or not, before it changes anything, with all resources that have a turn
 // and for which the provider is suitable by then. The errors are parallel to wants; each fails its

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -149,16 +150,15 @@ func (t typed) normalize(a *Attributes) {
 	}
 }
 
-// mayDeclare reports whether a listed resource belongs to the type: the Namevars, and attributes that can have one value only,
-// have values that their schemas list. Others, such as those of another type with the same program, are not listed, so
+// mayDeclare reports whether a listed resource belongs to the type: the schemas of its Namevars, and of attributes that can
+// have one value only, allow what it has. Others, such as those of another type with the same program, are not listed, so
 // that they are not purged.
 func (t typed) mayDeclare(values wire.State) bool {
 	for i := range t.Spec.Attributes {
 		at := &t.Spec.Attributes[i]
-		allowed := definition.Enum(at)
 		value, ok := values[at.Name]
-		identifies := at.Behaviour == v1alpha1.BehaviourNamevar || len(allowed) == 1
-		if ok && identifies && len(allowed) > 0 && !slices.ContainsFunc(allowed, func(v any) bool { return equal(v, value, at.CaseInsensitive) }) {
+		identifies := at.Behaviour == v1alpha1.BehaviourNamevar || len(definition.Enum(at)) == 1
+		if ok && identifies && t.Conforms(at, value) != nil {
 			return false
 		}
 	}
@@ -172,7 +172,7 @@ func (t typed) setDefaults(a *Attributes) {
 	}
 }
 
-// validate checks a desired state as far as programs rely on it: the schema of the definition has checked it in detail.
+// validate checks a desired state: values from Secrets were not there when an API server checked it.
 func (t typed) validate(a Attributes) error {
 	for _, name := range slices.Sorted(maps.Keys(a.values)) {
 		if name == resource.Ensure {
@@ -185,9 +185,9 @@ func (t typed) validate(a Attributes) error {
 		case at.Behaviour == v1alpha1.BehaviourReadOnly:
 			return fmt.Errorf("%s cannot be set, it is only read: remove it", name)
 		}
-		if is, want := typeOf(a.values[name]), definition.SchemaType(at); !fits(is, want) {
-			return fmt.Errorf("%s has the type %s: it must be %s", name, is, want)
-		}
+	}
+	if err := contract.Desired(t.Definition, a.values); err != nil {
+		return err
 	}
 	if e := a.ensure(); e != "" && e != resource.Absent && !slices.Contains(t.Spec.Ensure.Values, e) {
 		return fmt.Errorf("ensure %q is not known: use %s or %s", e, strings.Join(t.Spec.Ensure.Values, ", "), resource.Absent)
@@ -236,28 +236,6 @@ func (e unknownAttributeError) Error() string { return string(e) }
 
 // Is implements the interface of [errors.Is].
 func (unknownAttributeError) Is(target error) bool { return target == resource.ErrUnknownAttribute }
-
-// typeOf returns the type of a JSON value in the terms of a schema.
-func typeOf(value any) string {
-	switch v := value.(type) {
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	}
-	return "null"
-}
-
-func fits(is, want string) bool { return is == want || is == "integer" && want == "number" }
 
 // gone returns the attributes that remove a resource: none of them is secret.
 func (t typed) gone(want Attributes) Attributes {

@@ -2,6 +2,9 @@ package external
 
 import (
 	"context"
+	"reflect"
+	"slices"
+	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/wire"
@@ -10,16 +13,27 @@ import (
 
 // Precheck implements [resource.Prechecker].
 func (p program) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
+	return p.objections(ctx, h, writes)
+}
+
+// objections returns what speaks against changes: the rules of the type, and what the program says about the others. A plan and
+// an apply ask the same.
+func (p program) objections(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
 	errs := make([]error, len(writes))
-	if !p.Answers(v1alpha1.RequestValidate) {
-		return errs
-	}
-	answers, err := p.query(ctx, h, wantsOf(writes), wire.Request{Request: wire.Validate, Resources: p.changes(writes)})
+	var asked []resource.Write[Attributes]
+	var places []int
 	for i, w := range writes {
-		if errs[i] = err; err == nil {
-			_, errs[i] = answers.Of(wire.Validate, *p.namevar(&w.Want))
+		if errs[i] = p.initOnly(w); errs[i] == nil && p.Answers(v1alpha1.RequestValidate) {
+			asked, places = append(asked, w), append(places, i)
 		}
-		errs[i] = p.without(errs[i], w.Want)
+	}
+	resources := p.changes(asked)
+	answers := p.inquire(ctx, p.query(h, wantsOf(asked), resources, wire.Validate))
+	for n, i := range places {
+		_, err := answers[n].Of(wire.Validate, resources[n].Name)
+		if err = p.without(err, asked[n].Want); err != nil {
+			errs[i] = &resource.ProvisionalError{Err: err}
+		}
 	}
 	return errs
 }
@@ -27,20 +41,33 @@ func (p program) Precheck(ctx context.Context, h resource.Reader, writes []resou
 // PreRunCheck implements [resource.PreRunChecker]: one process checks all. An error in an answer is an objection; a resource
 // without an answer has only failed itself.
 func (p program) PreRunCheck(ctx context.Context, h resource.Reader, wants []Attributes) []error {
-	resources := make([]wire.Resource, len(wants))
-	for i, w := range wants {
-		resources[i] = p.resource(w)
-	}
-	answers, err := p.query(ctx, h, wants, wire.Request{Request: wire.Check, Resources: resources})
+	resources := p.resources(wants)
+	answers := p.inquire(ctx, p.query(h, wants, resources, wire.Check))
 	errs := make([]error, len(wants))
 	for i, w := range wants {
-		if errs[i] = p.without(err, w); err != nil {
-			continue
-		}
-		answer, err := answers.Of(wire.Check, resources[i].Name)
+		answer, err := answers[i].Of(wire.Check, resources[i].Name)
 		if errs[i] = p.without(err, w); answer.Error != "" {
 			errs[i] = &resource.ObjectionError{Err: errs[i]}
 		}
 	}
 	return errs
+}
+
+// writing has the program change resources. Of those that a failed process was asked to change, only those are changed again
+// that it has left as they were.
+func (p program) writing(h resource.Writer, writes []resource.Write[Attributes]) inquiry {
+	wants := wantsOf(writes)
+	q := p.run(h, wants, p.changes(writes), wire.Set)
+	read := p.reading(h, wants)
+	q.repeatable = func(ctx context.Context, of []int, limit time.Duration) []int {
+		if h.Stopped() != nil {
+			return nil
+		}
+		answers := read.ask(ctx, of, limit)
+		return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+			is, err := p.state(answers, wants[i])
+			return err != nil || !reflect.DeepEqual(present(is), present(writes[i].Is))
+		})
+	}
+	return q
 }

@@ -2,9 +2,9 @@ package external
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
@@ -80,10 +80,14 @@ func (p declared) message(from string, want Attributes) string {
 
 // initOnly returns an error if a change is one that only a new resource accepts.
 func (p declared) initOnly(w resource.Write[Attributes]) error {
+	return contract.Changes(p.Definition, changed(w))
+}
+
+// changed returns the names of the properties that are out of sync.
+func changed(w resource.Write[Attributes]) []string {
+	var names []string
 	for _, c := range w.Changes {
-		if at := p.attribute(c.Property); at != nil && at.Behaviour == v1alpha1.BehaviourInitOnly {
-			return fmt.Errorf("%s can only be set when the %s is created: remove it from the host first, or correct %s", c.Property, p.Spec.Kind, c.Property)
-		}
+		names = append(names, c.Property)
 	}
-	return nil
+	return names
 }

@@ -108,7 +108,7 @@ func TestOneProcessReadsAndAnotherChangesAllResources(t *testing.T) {
 	equal(t, []string{
 		"Entry/a: output: stored z:1", "Entry/a: created", "Entry/b: output: stored z:2", "Entry/b: created",
 	}, w.Apply(t, a, b))
-	equal(t, []string{"canonicalize 2, get 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
+	equal(t, []string{"canonicalize 2, get 2", "validate 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
 
 	w.registry.calls = nil
 	equal(t, []string(nil), w.Apply(t, a, b))
@@ -116,7 +116,7 @@ func TestOneProcessReadsAndAnotherChangesAllResources(t *testing.T) {
 
 	w.registry.calls = nil
 	w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 61}`, `Entry/b {zone: z, id: 2, comment: bye}`)
-	equal(t, []string{"canonicalize 2, get 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
+	equal(t, []string{"canonicalize 2, get 2", "validate 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
 
 	equal(t, []string{"Entry/a: removed"}, w.Apply(t, `Entry/a {zone: z, id: 1, ensure: absent}`))
 	equal(t, 1, len(w.registry.has))
@@ -133,7 +133,7 @@ func TestProgramOfARemoteTypeCannotChangeTheHost(t *testing.T) {
 			processes = append(processes, mark[:1]+confinement)
 		}
 	}
-	equal(t, []string{"? (read-only)", "? (read-only, network)", "? (read-only)"}, processes)
+	equal(t, []string{"? (read-only)", "? (read-only)", "? (read-only, network)", "? (read-only)"}, processes)
 }
 
 func TestAttributesAreCompared(t *testing.T) {

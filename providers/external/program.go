@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -44,79 +45,54 @@ func (p program) Read(ctx context.Context, h resource.Reader, want Attributes) (
 
 // ReadAll implements [resource.BatchReader]: one process reads all.
 func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attributes) []resource.Result[Attributes] {
-	var requests []wire.Request
-	resources := make([]wire.Resource, len(wants))
-	for i, w := range wants {
-		resources[i] = p.resource(w)
-	}
-	if p.Answers(v1alpha1.RequestCanonicalize) {
-		requests = append(requests, wire.Request{Request: wire.Canonicalize, Resources: resources})
-	}
-	answers, err := p.query(ctx, h, wants, append(requests, wire.Request{Request: wire.Get, Resources: resources})...)
-	if err != nil {
-		return resource.Unreadable[Attributes](len(wants), err)
-	}
+	answers := p.inquire(ctx, p.reading(h, wants))
 	results := make([]resource.Result[Attributes], len(wants))
 	for i, w := range wants {
-		results[i].State, results[i].Err = p.state(answers, resources[i].Name, w)
+		results[i].State, results[i].Err = p.state(answers[i], w)
 		results[i].Err = p.without(results[i].Err, w)
 	}
 	return results
 }
 
+// reading asks for the states of resources.
+func (p program) reading(h resource.Reader, wants []Attributes) inquiry {
+	requests := []string{wire.Get}
+	if p.Answers(v1alpha1.RequestCanonicalize) {
+		requests = []string{wire.Canonicalize, wire.Get}
+	}
+	return p.query(h, wants, p.resources(wants), requests...)
+}
+
 // state returns the state of a resource from the answers about it.
-func (p program) state(answers wire.Answers, name string, want Attributes) (Attributes, error) {
-	answer, err := answers.Of(wire.Get, name)
+func (p program) state(answers wire.Answers, want Attributes) (Attributes, error) {
+	is := Attributes{name: *p.namevar(&want), secrets: want.secrets}
+	answer, err := answers.Of(wire.Get, is.name)
 	if err != nil {
-		return Attributes{}, err
-	}
-	is := Attributes{name: name, secrets: want.secrets}
-	if is.values, err = p.checked(answer.State); err != nil {
-		return is, err
-	}
-	if is.verdicts, err = p.verdicts(answer.InSync, want); err != nil {
-		return is, err
-	}
-	counts := func(name string) bool {
-		_, wanted := want.values[name]
-		_, decided := is.verdicts[name]
-		return wanted && !decided
-	}
-	if err := p.typesFit(is.values, counts); err != nil {
 		return is, err
 	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
-		canonical, err := answers.Of(wire.Canonicalize, name)
-		if err != nil {
-			return is, err
+		canonical, err := answers.Of(wire.Canonicalize, is.name)
+		if err == nil {
+			err = contract.Canonical(p.Definition, want.values, canonical.State)
 		}
-		if err := p.typesFit(canonical.State, func(string) bool { return true }); err != nil {
+		if err != nil {
 			return is, err
 		}
 		is.canonical = canonical.State
 	}
-	return is, nil
+	is.verdicts = p.verdicts(answer.InSync, want)
+	is.values, err = contract.Read(p.Definition, want.values, is.canonical, answer)
+	return is, err
 }
 
-// checked returns a state that was read. nil is an absent resource, and a state without ensure one that exists if there is
-// only one way to.
-func (p program) checked(state wire.State) (wire.State, error) {
-	if state == nil {
-		return wire.State{resource.Ensure: resource.Absent}, nil
+// verdicts returns what a program decided about attributes, with messages without secrets.
+func (p program) verdicts(from map[string]wire.Verdict, want Attributes) map[string]wire.Verdict {
+	all := maps.Clone(from)
+	for name, v := range all {
+		v.Message = text.Clip(text.Block(redact.Text(v.Message, want.secretTexts(p.Definition))), maxDiff)
+		all[name] = v
 	}
-	if _, ok := state[resource.Ensure]; !ok && len(p.Spec.Ensure.Values) == 1 {
-		state = maps.Clone(state)
-		state[resource.Ensure] = p.Spec.Ensure.Values[0]
-	}
-	if e, _ := state[resource.Ensure].(string); e != resource.Absent && !slices.Contains(p.Spec.Ensure.Values, e) {
-		return nil, fmt.Errorf("the program answered with the value %.40q of ensure, which the type does not have", show(state[resource.Ensure]))
-	}
-	for name := range state {
-		if at := p.attribute(name); name != resource.Ensure && at == nil {
-			return nil, fmt.Errorf("the program answered with the attribute %.40q, which the type does not have", name)
-		}
-	}
-	return state, nil
+	return all
 }
 
 // List implements [resource.Lister].
@@ -124,26 +100,27 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 	if !p.Answers(v1alpha1.RequestList) {
 		return nil, &resource.NoListerError{Kind: p.Spec.Kind, Provider: p.provider.Name}
 	}
-	answers, err := p.query(ctx, h, nil, wire.Request{Request: wire.List})
-	if err == nil {
-		err = answers.Err
+	list := p.query(h, nil, nil, wire.List)
+	answers := list.ask(ctx, nil, p.timeout())
+	if answers.Err != nil {
+		return nil, answers.Err
 	}
-	if err != nil {
-		return nil, err
-	}
+	seen := map[string]bool{}
 	var all []Attributes
 	for _, answer := range answers.Listed() {
-		if answer.Error != "" {
-			return nil, errors.New(answer.Error)
-		}
-		values, err := p.checked(answer.State)
+		values, err := contract.Listed(p.Definition, answer)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list: %w", err)
 		}
-		if !p.mayDeclare(values) {
+		row := Attributes{values: values}
+		if row.ensure() == resource.Absent || !p.mayDeclare(values) {
 			continue
 		}
-		all = append(all, Attributes{name: p.nameOf(values), values: values})
+		if row.name = p.nameOf(values); seen[row.name] {
+			return nil, fmt.Errorf("list: the program listed %.80q twice", row.name)
+		}
+		seen[row.name] = true
+		all = append(all, row)
 	}
 	return all, nil
 }
@@ -153,28 +130,20 @@ func (p program) Write(ctx context.Context, h resource.Writer, is, want Attribut
 	return p.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes, Note: h.Note}})[0]
 }
 
-// WriteAll implements [resource.BatchWriter]: one process changes all. What it has not answered before it ends has
-// failed.
+// WriteAll implements [resource.BatchWriter]: one process changes all that nothing speaks against. What it has not answered
+// before it ends has failed.
 func (p program) WriteAll(ctx context.Context, h resource.Writer, writes []resource.Write[Attributes]) []error {
-	errs := make([]error, len(writes))
+	errs := p.objections(ctx, h, writes)
 	var possible []resource.Write[Attributes]
 	var places []int
 	for i, w := range writes {
-		if errs[i] = p.initOnly(w); errs[i] == nil {
+		if errs[i] == nil {
 			possible, places = append(possible, w), append(places, i)
 		}
 	}
-	if len(possible) == 0 {
-		return errs
-	}
-	answers, err := p.run(ctx, h, wantsOf(possible), wire.Request{Request: wire.Set, Resources: p.changes(possible)})
+	answers := p.inquire(ctx, p.writing(h, possible))
 	for n, i := range places {
-		w := writes[i]
-		if errs[i] = err; err == nil {
-			errs[i] = p.outcome(answers, possible[n])
-		} else {
-			errs[i] = p.without(err, w.Want)
-		}
+		errs[i] = p.outcome(answers[n], possible[n])
 	}
 	return errs
 }
@@ -200,11 +169,8 @@ func (p program) changes(writes []resource.Write[Attributes]) []wire.Resource {
 	all := make([]wire.Resource, len(writes))
 	for i, w := range writes {
 		r := p.resource(w.Want)
-		r.Is, r.Should = present(w.Is), maps.Clone(r.Should)
+		r.Is, r.Should, r.Changes = present(w.Is), maps.Clone(r.Should), changed(w)
 		maps.Copy(r.Should, w.Is.canonical)
-		for _, c := range w.Changes {
-			r.Changes = append(r.Changes, c.Property)
-		}
 		all[i] = r
 	}
 	return all
@@ -217,6 +183,15 @@ func (p program) resource(want Attributes) wire.Resource {
 		r.Related = append(r.Related, wire.Related(other))
 	}
 	return r
+}
+
+// resources are the resources of a request that makes no changes.
+func (p program) resources(wants []Attributes) []wire.Resource {
+	all := make([]wire.Resource, len(wants))
+	for i, w := range wants {
+		all[i] = p.resource(w)
+	}
+	return all
 }
 
 // present returns the values of a resource that exists.
@@ -242,37 +217,12 @@ type refreshing struct{ program }
 func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
 	r := p.resource(want)
 	r.Is = present(is)
-	answers, err := p.run(ctx, h, []Attributes{want}, wire.Request{Request: wire.Refresh, Resources: []wire.Resource{r}})
-	var answer wire.Answer
-	if err == nil {
-		answer, err = answers.Of(wire.Refresh, r.Name)
-	}
+	answers := p.run(h, []Attributes{want}, []wire.Resource{r}, wire.Refresh).ask(ctx, []int{0}, p.timeout())
+	answer, err := answers.Of(wire.Refresh, r.Name)
 	if err == nil && answer.NothingToRefresh {
 		return resource.ErrNothingToRefresh
 	}
 	return p.without(err, want)
-}
-
-// query asks the program without a change to the host.
-func (p program) query(ctx context.Context, h resource.Reader, wants []Attributes, requests ...wire.Request) (wire.Answers, error) {
-	cmd, err := p.command(ctx, h, wants, requests)
-	if err != nil {
-		return wire.Answers{}, err
-	}
-	cmd.Confinement.ReadOnly = true
-	cmd.Confinement.Network, cmd.Confinement.Sockets = p.Spec.Access.Network, p.Spec.Access.Sockets
-	res, err := h.Query(ctx, cmd)
-	return p.answers(res, err, wants)
-}
-
-// run has the program make changes.
-func (p program) run(ctx context.Context, h resource.Writer, wants []Attributes, request wire.Request) (wire.Answers, error) {
-	cmd, err := p.command(ctx, h, wants, []wire.Request{request})
-	if err != nil {
-		return wire.Answers{}, err
-	}
-	res, err := p.change(ctx, h, cmd)
-	return p.answers(res, err, wants)
 }
 
 // change runs a command that makes changes. Commands of one type wait for each other. That of a Remote type changes nothing on
@@ -286,6 +236,8 @@ func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (hos
 	return h.Run(ctx, cmd)
 }
 
+func (p program) timeout() time.Duration { return time.Duration(p.Spec.TimeoutSeconds) * time.Second }
+
 func (p program) command(ctx context.Context, h host.Reader, wants []Attributes, requests []wire.Request) (host.Cmd, error) {
 	dir, err := p.files.Dir(ctx, h, p.Definition)
 	if err != nil {
@@ -298,14 +250,14 @@ func (p program) command(ctx context.Context, h host.Reader, wants []Attributes,
 	}
 	cmd := host.Cmd{
 		Args: definition.CommandIn(dir, p.provider.Command), Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
-		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
+		Timeout:     p.timeout(),
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
 	}
 	return p.recorder(wants).recorded(cmd, nil), nil
 }
 
 // answers decodes the output of a process. How it ended explains what it did not answer.
-func (p program) answers(res host.Result, err error, wants []Attributes) (wire.Answers, error) {
+func (p program) answers(res host.Result, err error, wants []Attributes) wire.Answers {
 	a := wire.Decode(res.Stdout)
 	var hidden []string
 	for _, w := range wants {
@@ -319,7 +271,7 @@ func (p program) answers(res host.Result, err error, wants []Attributes) (wire.A
 	case res.ExitCode != 0:
 		a.Err = fmt.Errorf("the program exited with %d%s", res.ExitCode, lastWords(redact.Output(res, hidden)))
 	}
-	return a, nil
+	return a
 }
 
 // lastWords returns the end of what a process wrote to stderr.

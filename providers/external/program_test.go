@@ -22,11 +22,21 @@ type registry struct {
 	get   func(wire.Resource) wire.Answer
 	set   func(wire.Resource) wire.Answer
 	check func(wire.Resource) wire.Answer
+	// validate and answers, the states by request, replace answers unless they are nil or "".
+	validate func(wire.Resource) wire.Answer
+	answers  map[string]string
 	// asked is called with each resource of a request; nil for nothing.
 	asked func(request string, r wire.Resource)
 	// died is the number of lines after which a process dies; 0 never.
 	died int
+	// poison is how a process ends that comes to a request about a resource, such as "get z:1": with crash, hang or
+	// garbage.
+	poison map[string]string
+	batch  bool // a process writes nothing before it has all answers
 }
+
+// hung is the exit code of a fake process that does not end by itself.
+const hung = -1
 
 // run is one process.
 func (r *registry) run(cmd host.Cmd) host.Result {
@@ -44,13 +54,34 @@ func (r *registry) run(cmd host.Cmd) host.Result {
 			continue
 		}
 		call = append(call, fmt.Sprintf("%s %d", q.Request, len(q.Resources)))
-		out = append(out, r.answer(q)...)
+		good := slices.IndexFunc(q.Resources, func(res wire.Resource) bool { return r.poison[q.Request+" "+res.Name] != "" })
+		if good < 0 {
+			out = append(out, r.answer(q)...)
+			continue
+		}
+		r.calls = append(r.calls, strings.Join(call, ", "))
+		how := r.poison[q.Request+" "+q.Resources[good].Name]
+		if q.Resources = q.Resources[:good]; !r.batch {
+			return r.end(how, append(out, r.answer(q)...))
+		}
+		return r.end(how, nil)
 	}
 	r.calls = append(r.calls, strings.Join(call, ", "))
 	if r.died > 0 && len(out) > r.died {
 		return host.Result{ExitCode: 137, Stdout: lines(out[:r.died]), Stderr: []byte("out of luck\n")}
 	}
 	return host.Result{Stdout: lines(out)}
+}
+
+// end is how a process ends after these answers.
+func (r *registry) end(how string, answers []wire.Answer) host.Result {
+	switch how {
+	case "hang":
+		return host.Result{ExitCode: hung, Stdout: lines(answers)}
+	case "garbage":
+		return host.Result{Stdout: append(lines(answers), "Traceback: out of luck\n"...)}
+	}
+	return host.Result{ExitCode: 137, Stdout: lines(answers), Stderr: []byte("out of luck\n")}
 }
 
 func (r *registry) answer(q wire.Request) []wire.Answer {
@@ -78,9 +109,10 @@ func (r *registry) answer(q wire.Request) []wire.Answer {
 		case wire.Check:
 			a = r.check(res)
 		case wire.Validate:
-			if res.Should["comment"] == "refused" {
-				a.Error = "the service refuses this comment"
-			}
+			a = r.valid(res)
+		}
+		if state := r.answers[q.Request]; state != "" {
+			a = rawAnswer(state)
 		}
 		a.Answer, a.Name = q.Request, res.Name
 		out = append(out, a)
@@ -88,9 +120,27 @@ func (r *registry) answer(q wire.Request) []wire.Answer {
 	return out
 }
 
+func (r *registry) valid(res wire.Resource) wire.Answer {
+	switch {
+	case r.validate != nil:
+		return r.validate(res)
+	case res.Should["comment"] == "refused":
+		return wire.Answer{Error: "the service refuses this comment"}
+	case res.Should["ensure"] == "absent" && r.has[res.Name]["shape"] == "round":
+		return wire.Answer{Error: "in use"}
+	}
+	return wire.Answer{}
+}
+
 func (r *registry) read(res wire.Resource) wire.Answer {
 	if r.get != nil {
-		return r.get(res)
+		a := r.get(res)
+		for _, name := range []string{"zone", "id"} {
+			if _, ok := a.State[name]; a.State != nil && !ok {
+				a.State[name] = res.Should[name]
+			}
+		}
+		return a
 	}
 	return wire.Answer{State: r.has[res.Name]}
 }

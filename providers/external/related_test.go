@@ -66,8 +66,8 @@ func TestEachRequestHasTheDesiredStatesOfRelatedResources(t *testing.T) {
 	clear(got)
 	w.Noop = false
 	w.Apply(t, resources...)
-	equal(t, map[string][]wire.Related{"canonicalize": related, "get": related, "set": related, "refresh": related}, got)
+	equal(t, map[string][]wire.Related{"canonicalize": related, "get": related, "validate": related, "set": related, "refresh": related}, got)
 	clear(got)
 	w.Apply(t, `Entry/b {zone: other, id: 1}`, resources[1])
-	equal(t, map[string][]wire.Related{"canonicalize": nil, "get": nil, "set": nil, "refresh": nil}, got)
+	equal(t, map[string][]wire.Related{"canonicalize": nil, "get": nil, "validate": nil, "set": nil, "refresh": nil}, got)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/jsonschema"
 )
 
 // Defaults of an ExternalType.
@@ -30,6 +31,8 @@ type Definition struct {
 	Digest string
 	// DSC is the resource of the protocol DSC; nil for another protocol.
 	DSC *Resource
+
+	schemas map[string]*jsonschema.Schema // of the attributes, by name
 }
 
 // New returns the definition of an ExternalType, with the defaults set that Fettle knows without a resource. The error
@@ -44,6 +47,7 @@ func New(t *v1alpha1.ExternalType) (*Definition, error) {
 	}
 	d := &Definition{Name: t.Name, Spec: *t.Spec.DeepCopy(), Digest: digest}
 	s := &d.Spec
+	d.schemas = compiled(s.Attributes)
 	if d.DSC, err = newResource(s); err != nil {
 		return nil, err
 	}

@@ -88,7 +88,10 @@ func (refuse) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not 
 
 // Check returns where a value violates the schema, and which keywords. It quotes no part of the value, which may be
 // secret. Numbers in the value can be [encoding/json.Number].
-func (s *Schema) Check(value any) error {
+func (s *Schema) Check(value any) error { return s.CheckAt("", value) }
+
+// CheckAt is Check for a value that is an attribute of this name.
+func (s *Schema) CheckAt(name string, value any) error {
 	err := s.compiled.Validate(value)
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
@@ -97,7 +100,7 @@ func (s *Schema) Check(value any) error {
 	var all []string
 	for _, l := range leaves(invalid) {
 		keyword := cmp.Or(strings.Join(l.ErrorKind.KeywordPath(), "/"), "a condition")
-		all = append(all, fmt.Sprintf("%s violates %s of the schema", place(l.InstanceLocation), keyword))
+		all = append(all, fmt.Sprintf("%s violates %s of the schema", place(name, l.InstanceLocation), keyword))
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -120,7 +123,10 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-func place(location []string) string {
+func place(name string, location []string) string {
+	if name != "" {
+		location = append([]string{name}, location...)
+	}
 	if len(location) == 0 {
 		return "the combination of properties"
 	}

@@ -128,6 +128,12 @@ type Answers struct {
 	Err error
 }
 
+// Has reports whether there is an answer to a request about a resource.
+func (a Answers) Has(request, name string) bool {
+	_, ok := a.byName[[2]string{request, name}]
+	return ok
+}
+
 // Of returns the answer to a request about a resource. The error is that of the answer, or says that there is
 // none.
 func (a Answers) Of(request, name string) (Answer, error) {
@@ -181,7 +187,7 @@ func (a *Answers) add(line []byte) error {
 	}
 	key := [2]string{answer.Answer, answer.Name}
 	if _, again := a.byName[key]; again {
-		return fmt.Errorf("the program answered the request %.20q for %.80q twice", answer.Answer, answer.Name)
+		answer = Answer{Answer: answer.Answer, Name: answer.Name, Error: fmt.Sprintf("the program answered the request %.20q for %.80q twice", answer.Answer, answer.Name)}
 	}
 	a.byName[key] = answer
 	return nil

@@ -32,6 +32,7 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		hello + `{"answer":"get","nam":"a"}`:       `unknown field "nam"`,
 		hello + `[]`:                               "is not an answer",
 		hello:                                      `did not answer the request get for "a"`,
+		hello + `{"answer":"get","name":"a"}` + "\n" + `{"answer":"get","name":"a"}`:                                        `answered the request "get" for "a" twice`,
 		hello + `{"answer":"get","name":"a","error":"no"}`:                                                                  "no",
 		hello + `{"answer":"get","name":"a"}` + "\n" + `{"answer":"get","name":"b"}` + "\n" + `{"answer":"get","name":"b"}`: "",
 	} {

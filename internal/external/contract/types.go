@@ -1,0 +1,79 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/wire"
+)
+
+// Desired returns an error if the schema of an attribute excludes a value that is wanted. The error names the attribute, and
+// quotes no value, which may be secret.
+func Desired(d *definition.Definition, should wire.State) error {
+	for _, name := range slices.Sorted(maps.Keys(should)) {
+		at := attribute(d, name)
+		if at == nil {
+			continue
+		}
+		if is, must := typeOf(should[name]), definition.SchemaType(at); !fits(is, must) {
+			return fmt.Errorf("%s has the type %s: it must be %s", name, is, must)
+		}
+		if err := d.Conforms(at, should[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typesFit returns an error if a value is not of the type of its attribute: it would never be in sync. Of the match First,
+// an element may stand for the list.
+func typesFit(d *definition.Definition, state wire.State, counts func(name string) bool) error {
+	for i := range d.Spec.Attributes {
+		at := &d.Spec.Attributes[i]
+		value := state[at.Name]
+		if value == nil || at.Match == v1alpha1.MatchFirst || !counts(at.Name) {
+			continue
+		}
+		if is, must := typeOf(value), definition.SchemaType(at); !fits(is, must) && !fits(must, is) {
+			return typeError(at.Name, value, must)
+		}
+	}
+	return nil
+}
+
+func typeError(name string, value any, must string) error {
+	return fmt.Errorf("the program answered with the type %s for %s: it must be %s", typeOf(value), name, must)
+}
+
+// typeOf returns the type of a JSON value in the terms of a schema.
+func typeOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
+func fits(is, want string) bool { return is == want || is == "integer" && want == "number" }
+
+// same reports whether two values of a Namevar, which is text or an integer, are equal.
+func same(at *v1alpha1.ExternalAttribute, a, b any) bool {
+	x, y := fmt.Sprint(a), fmt.Sprint(b)
+	return x == y || at.CaseInsensitive && strings.EqualFold(x, y)
+}
