@@ -123,10 +123,10 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 	}
 	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: objects.Name(args[0])}, Provider: f.provider}
 	item.Resource, err = k.Bind(item.Ref, raw)
-	if errors.Is(err, resource.ErrUnknownAttribute) {
+	if external := f.types.Of(k.Name()) != nil; err != nil && (!external || errors.Is(err, resource.ErrUnknownAttribute)) {
 		return err
 	}
-	if err := cmp.Or(objects.Check(ctx, f.types, item, raw), err); err != nil { // that of the definition says more
+	if err := cmp.Or(objects.Check(ctx, f.types, item, raw), err); err != nil { // the definition of an external type says more
 		return err
 	}
 	t := engine.Transaction{
