@@ -192,6 +192,9 @@ type Cmd struct {
 	Repeat string
 	// ShownArgs are Args for debug logs; nil is Args as they are.
 	ShownArgs []string
+	// Services marks a command that asks for the state of services, and has nothing from an author but validated names. Only
+	// such a command reaches the host's processes, /run and sockets in a simulation.
+	Services bool
 	// Confinement, when set, limits what the command can do.
 	Confinement *Confinement
 	// Detached marks work that must survive the caller, such as a dpkg run. The agent
@@ -210,7 +213,8 @@ type Confinement struct {
 	// ReadOnly prevents a Query from changing the host. Its command has mount, pid, ipc, uts and network namespaces of
 	// its own. In them, every file system is read-only, /run is empty, /dev has only null, zero, full, random, urandom,
 	// tty and shm, and /tmp, /var/tmp and /dev/shm are empty and take up to 64 MiB each. Of root's capabilities it has
-	// only the one to read all files. It cannot create Unix sockets. A Run ignores ReadOnly.
+	// only the one to read all files. It cannot create Unix sockets, memory without a name, leases, nor watches of files. It
+	// can open a fifo to read, and lock files, as long as it runs. A Run ignores ReadOnly.
 	ReadOnly bool
 	// Network leaves the network of the host to a ReadOnly command, but neither its Unix nor its vsock sockets.
 	Network bool
@@ -218,6 +222,9 @@ type Confinement struct {
 	// command can also connect to other sockets outside the empty directories, if they are in the file system, and to
 	// abstract ones if it has the Network, before Linux 6.12.
 	Sockets []string
+	// Services leaves to a ReadOnly command the processes of the host, /run, and the network with all sockets. As root, it can
+	// change the host through them: this is for commands in which nothing is from an author but validated names.
+	Services bool
 	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. systemd
 	// applies them to all processes together. Without it, there is no limit on Tasks, and Memory is what each process
 	// can have for itself alone.

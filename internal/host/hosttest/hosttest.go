@@ -196,6 +196,9 @@ func confinement(c *host.Confinement) string {
 	if c.Network {
 		words = append(words, "network")
 	}
+	if c.Services {
+		words = append(words, "services")
+	}
 	return " (" + strings.Join(append(words, c.Sockets...), ", ") + ")"
 }
 

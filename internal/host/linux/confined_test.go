@@ -106,16 +106,29 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 		{"create a user namespace", "EPERM", "succeeded"},
 		{"add a key", "EPERM", "succeeded"},
 		{"open a file by its handle", "EPERM", "succeeded"},
+		{"take a lease", "EPERM", "succeeded"},
+		{"be told of changes", "EPERM", "succeeded"},
+		{"watch files", "EPERM", "succeeded"},
+		{"watch file systems", "EPERM", "succeeded"},
+		{"keep memory in a file", "ENOSYS", "succeeded"},
+		{"share memory", "EPERM", "succeeded"},
+		{"share memory by number", "ENOSYS", "succeeded"},
 		{"signal a process", "ESRCH", "succeeded"},
 		{"read the memory of a process", "ENOENT", "succeeded"},
 		{"read the environment of a process", "ENOENT", "succeeded"},
 		{"find a secret in an environment", "none", "succeeded"},
-		{"find shared memory", "ENOENT", "succeeded"},
+		{"find shared memory", "ENOSYS", "succeeded"},
 		{"connect to TCP", "ENETUNREACH", "succeeded"},
 		{"connect to a socket in /run", "EAFNOSUPPORT", "succeeded"},
 		{"connect to a socket elsewhere", "EAFNOSUPPORT", "succeeded"},
 		{"connect to an abstract socket", "EAFNOSUPPORT", "succeeded"},
+		{"send to a socket in /run", "EPROTONOSUPPORT", "succeeded"},
+		{"send to a socket elsewhere", "EPROTONOSUPPORT", "succeeded"},
+		{"send to an abstract socket", "EPROTONOSUPPORT", "succeeded"},
 		{"create a socket to the hypervisor", "EAFNOSUPPORT", "succeeded"},
+		{"create a socket for packets", "EAFNOSUPPORT", "succeeded"},
+		{"create a raw socket", "EPERM", "succeeded"},
+		{"listen to the kernel's events", "EPROTONOSUPPORT", "succeeded"},
 	}
 	var wantConfined, wantFree strings.Builder
 	for _, a := range attempts {
@@ -380,12 +393,19 @@ func TestMemoryAndTasksAreLimited(t *testing.T) {
 					if err != nil || res.ExitCode != 1 || string(res.Stderr) != "cannot allocate memory\n" {
 						t.Errorf("above the limit of memory: %+v, %v", res, err)
 					}
+					res, err = run(host.Cmd{Args: []string{hostile, "share", "500"}})
+					switch {
+					case kind == "a query":
+						if err != nil || res.ExitCode != 1 || string(res.Stderr) != "operation not permitted\n" {
+							t.Errorf("shared memory: %+v, %v", res, err)
+						}
+					case systemd:
+						if err != nil || res.ExitCode != 137 {
+							t.Errorf("above the limit of shared memory: %+v, %v", res, err)
+						}
+					}
 					if !systemd {
 						return
-					}
-					res, err = run(host.Cmd{Args: []string{hostile, "share", "500"}})
-					if err != nil || res.ExitCode != 137 {
-						t.Errorf("above the limit of shared memory: %+v, %v", res, err)
 					}
 					res, err = run(host.Cmd{Args: []string{"/bin/sh", "-c", manyTasks}})
 					if err != nil || res.ExitCode == 0 || !strings.Contains(string(res.Stderr), "Cannot fork") {

@@ -7,6 +7,7 @@ package own
 import (
 	"path"
 	"sync"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -21,9 +22,10 @@ type Place struct {
 type Files struct {
 	places []Place
 
-	mu    sync.Mutex
-	known map[id]spot // all files; nil before they were looked for
-	above map[id]bool // the directories on the way to them
+	mu     sync.Mutex
+	known  map[id]spot // all files; nil before they were looked for
+	above  map[id]bool // the directories on the way to them
+	looked time.Time   // when they were last looked for
 }
 
 type id struct{ dev, ino uint64 }
@@ -35,10 +37,16 @@ type spot struct {
 }
 
 // An Error is the refusal of one of Fettle's own files.
-type Error struct{ Path string }
+type Error struct {
+	Path  string
+	Below bool // the files are below the path
+}
 
 // Error names the path by which somebody asked for the file.
 func (e *Error) Error() string {
+	if e.Below {
+		return e.Path + " has some of Fettle's own files below it, which resources can neither read nor change: leave it out"
+	}
 	return e.Path + " is one of Fettle's own files, which resources can neither read nor change: leave it out"
 }
 
@@ -59,9 +67,28 @@ func (f *Files) Refuse(path string, info host.FileInfo) error {
 		_, found = f.known[idOf(info)]
 	}
 	if found {
-		return &Error{path}
+		return &Error{Path: path}
 	}
 	return nil
+}
+
+// margin is how far the times of files may be behind the clock.
+const margin = 20 * time.Millisecond
+
+// RefuseNew is Refuse, but knows files that were created or changed since Fettle's own were last looked for, too.
+func (f *Files) RefuseNew(path string, info host.FileInfo) error {
+	err := f.Refuse(path, info)
+	if f == nil || err != nil || info.ChangeTime.Before(f.lookedAt().Add(-margin)) {
+		return err
+	}
+	f.Refresh()
+	return f.Refuse(path, info)
+}
+
+func (f *Files) lookedAt() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looked
 }
 
 // Below reports whether a directory has some of the files below it, without being one of them.
@@ -94,7 +121,7 @@ func (f *Files) look() {
 
 // find looks for all files. Those that vanish meanwhile are no loss.
 func (f *Files) find() {
-	f.known, f.above = map[id]spot{}, map[id]bool{}
+	f.known, f.above, f.looked = map[id]spot{}, map[id]bool{}, time.Now()
 	for _, p := range f.places {
 		for _, root := range p.Paths {
 			if file, err := p.Host.Lookup(root, host.Links{Follow: host.FollowAll, AtEnd: true}); err == nil {

@@ -102,7 +102,8 @@ func (p *process) sandbox(r *Runner) (sandbox.Options, error) {
 	if err != nil {
 		return sandbox.Options{}, fmt.Errorf("cannot confine the command: %w: install the package util-linux", err)
 	}
-	return sandbox.Options{Root: r.root, Network: p.cmd.Confinement.Network, Sockets: p.cmd.Confinement.Sockets, Unshare: unshare}, nil
+	c := p.cmd.Confinement
+	return sandbox.Options{Root: r.root, Network: c.Network, Sockets: c.Sockets, Services: c.Services, Unshare: unshare}, nil
 }
 
 // limit applies the limits of the command to a process, on another thread: the calling one may be in the sandbox.
@@ -112,7 +113,7 @@ func (p *process) limit(ctx context.Context, r *Runner, pid int) error {
 		limits.Scope = newUnitName("") + ".scope"
 		limits.Run = descriptor.Path(r.root) + "/run"
 	}
-	if p.cmd.Confinement.ReadOnly {
+	if p.cmd.Confinement.ReadOnly && !p.cmd.Confinement.Services {
 		limits.Depth = 1
 	}
 	done := make(chan error)

@@ -9,20 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denied are system calls that reach past the namespaces, or past this filter.
+// denied are system calls that reach past the namespaces, or past this filter, or use up what all processes of root share.
 func denied() []uint32 {
-	return []uint32{
+	return append([]uint32{
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, // the keyrings of root
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, // the kernel
-		unix.SYS_OPEN_BY_HANDLE_AT, // any file of a file system, also outside the root, with the capability to read all files
-		unix.SYS_IO_URING_SETUP,    // sockets without the system call socket
-	}
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, // the kernel
+		unix.SYS_OPEN_BY_HANDLE_AT,                     // any file of a file system, also outside the root, with the capability to read all files
+		unix.SYS_IO_URING_SETUP,                        // sockets without the system call socket
+		unix.SYS_PIDFD_GETFD,                           // descriptors of other processes
+		unix.SYS_INOTIFY_INIT1, unix.SYS_FANOTIFY_INIT, // root has only so many watches
+	}, deniedHere()...)
 }
 
-// families are the address families of sockets. Namespaces do not separate others, such as AF_VSOCK. Nor do they
-// separate the Unix sockets in the file system, which may be anywhere.
+// missing are system calls to keep memory that no limit of a process counts. Programs know kernels without them.
+func missing() []uint32 {
+	return []uint32{unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET}
+}
+
+// families are the address families of sockets, beside AF_NETLINK for questions about the network. Namespaces do not separate
+// others, such as AF_VSOCK. Nor do they separate the Unix sockets in the file system, which may be anywhere.
 func families(sockets bool) []uint32 {
-	all := []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+	all := []uint32{unix.AF_INET, unix.AF_INET6}
 	if sockets {
 		all = append(all, unix.AF_UNIX)
 	}
@@ -31,10 +38,12 @@ func families(sockets bool) []uint32 {
 
 // Offsets in struct seccomp_data.
 const (
-	numberOffset   = 0
-	archOffset     = 4
-	argumentOffset = 16 // the low half of the first argument, on a little-endian machine
+	numberOffset = 0
+	archOffset   = 4
 )
+
+// argument is the offset of the low half of an argument, counted from 0, on a little-endian machine.
+func argument(n uint32) uint32 { return 16 + 8*n }
 
 // x32 is a bit in the numbers of an amd64 kernel's second table of system calls.
 const x32 = 0x40000000
@@ -76,12 +85,58 @@ func filter(arch uint32, sockets bool) []unix.SockFilter {
 	for _, number := range denied() {
 		program = append(program, when(number, failure(unix.EPERM))...)
 	}
-	program = append(program, unless(unix.SYS_SOCKET, unix.SECCOMP_RET_ALLOW)...)
-	program = append(program, load(argumentOffset)...)
-	for _, family := range families(sockets) {
-		program = append(program, when(family, unix.SECCOMP_RET_ALLOW)...)
+	for _, number := range missing() {
+		program = append(program, when(number, failure(unix.ENOSYS))...)
 	}
-	return append(program, returned(failure(unix.EAFNOSUPPORT)))
+	for _, rule := range []struct {
+		number uint32
+		checks []unix.SockFilter
+	}{
+		{unix.SYS_SOCKET, socketChecks(sockets)}, {unix.SYS_SOCKETPAIR, pairChecks()}, {unix.SYS_FCNTL, leaseChecks()}, {unix.SYS_MMAP, mapChecks()},
+	} {
+		program = append(program, jumpUnless(rule.number, len(rule.checks)))
+		program = append(program, rule.checks...)
+	}
+	return append(program, returned(unix.SECCOMP_RET_ALLOW))
+}
+
+// The checks of a system call's arguments. They return in any case.
+
+func socketChecks(sockets bool) []unix.SockFilter {
+	checks := load(argument(0))
+	for _, family := range families(sockets) {
+		checks = append(checks, when(family, unix.SECCOMP_RET_ALLOW)...)
+	}
+	checks = append(checks, unless(unix.AF_NETLINK, failure(unix.EAFNOSUPPORT))...)
+	checks = append(checks, load(argument(2))...)
+	checks = append(checks, unless(unix.NETLINK_ROUTE, failure(unix.EPROTONOSUPPORT))...)
+	return append(checks, returned(unix.SECCOMP_RET_ALLOW))
+}
+
+// pairChecks leave only pairs of sockets that stay connected to each other: a socket for datagrams sends to any address.
+func pairChecks() []unix.SockFilter {
+	const types = 0xf // the others are flags
+	return slices.Concat(
+		load(argument(1)), masked(types), when(unix.SOCK_STREAM, unix.SECCOMP_RET_ALLOW), when(unix.SOCK_SEQPACKET, unix.SECCOMP_RET_ALLOW),
+		[]unix.SockFilter{returned(failure(unix.EPROTONOSUPPORT))},
+	)
+}
+
+// leaseChecks prevent leases, which hold up others who open a file.
+func leaseChecks() []unix.SockFilter {
+	return slices.Concat(
+		load(argument(1)), when(unix.F_SETLEASE, failure(unix.EPERM)), when(unix.F_NOTIFY, failure(unix.EPERM)),
+		[]unix.SockFilter{returned(unix.SECCOMP_RET_ALLOW)},
+	)
+}
+
+// mapChecks prevent memory that processes share without a file.
+func mapChecks() []unix.SockFilter {
+	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
+	return slices.Concat(
+		load(argument(3)), masked(unix.MAP_TYPE|unix.MAP_ANONYMOUS), when(shared, failure(unix.EPERM)),
+		[]unix.SockFilter{returned(unix.SECCOMP_RET_ALLOW)},
+	)
 }
 
 func load(offset uint32) []unix.SockFilter {
@@ -91,6 +146,16 @@ func load(offset uint32) []unix.SockFilter {
 // when returns an action if the loaded value is equal to another one.
 func when(value, action uint32) []unix.SockFilter {
 	return []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 1, K: value}, returned(action)}
+}
+
+// jumpUnless skips instructions if the loaded value differs from another one.
+func jumpUnless(value uint32, instructions int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: uint8(instructions), K: value} //nolint:gosec // a few
+}
+
+// masked leaves only some bits of the loaded value.
+func masked(bits uint32) []unix.SockFilter {
+	return []unix.SockFilter{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: bits}}
 }
 
 // unless returns an action if the loaded value differs from another one.

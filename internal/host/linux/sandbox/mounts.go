@@ -19,11 +19,7 @@ func mountTree(o Options) error {
 		return err
 	}
 	defer func() { _ = unix.Close(tree) }()
-	flags := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	if !o.Network {
-		flags |= unix.CLONE_NEWNET
-	}
-	if err := unix.Unshare(flags); err != nil {
+	if err := unix.Unshare(namespaces(o)); err != nil {
 		return fmt.Errorf("cannot create namespaces: %w", err)
 	}
 	// Otherwise the mounts below would appear on the host too.
@@ -38,7 +34,19 @@ func mountTree(o Options) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(hideDirectories(), kept.mount(), sealDirectories())
+	return errors.Join(hideDirectories(o), kept.mount(), sealDirectories(o))
+}
+
+// namespaces are those that the command gets of its own, except that of processes.
+func namespaces(o Options) int {
+	flags := unix.CLONE_NEWNS | unix.CLONE_NEWUTS
+	if o.Services {
+		return flags
+	}
+	if !o.Network {
+		flags |= unix.CLONE_NEWNET
+	}
+	return flags | unix.CLONE_NEWIPC
 }
 
 // cloneTree copies the host's mounts. Device nodes don't work in the copy: writing to a device does not need a
@@ -77,8 +85,8 @@ const (
 )
 
 // hideDirectories mounts empty directories over those that have the sockets, pipes and devices of the host, and those
-// that everyone can write to. It skips missing ones.
-func hideDirectories() error {
+// that everyone can write to. It skips missing ones, and /run with Services.
+func hideDirectories(o Options) error {
 	for _, m := range []struct {
 		path, options string
 		flags         uintptr
@@ -88,6 +96,9 @@ func hideDirectories() error {
 		{"/run", small, unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC},
 		{"/dev", small, unix.MS_NOSUID | unix.MS_NOEXEC},
 	} {
+		if m.path == "/run" && o.Services {
+			continue
+		}
 		err := unix.Mount("tmpfs", m.path, "tmpfs", m.flags, m.options)
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("cannot hide %s: %w", m.path, err)
@@ -125,8 +136,12 @@ func makeDevices() error {
 }
 
 // sealDirectories makes the hidden directories read-only in which nobody writes.
-func sealDirectories() error {
-	for _, path := range []string{"/run", "/dev"} {
+func sealDirectories(o Options) error {
+	sealed := []string{"/dev", "/run"}
+	if o.Services {
+		sealed = sealed[:1]
+	}
+	for _, path := range sealed {
 		err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("cannot make %s read-only: %w", path, err)

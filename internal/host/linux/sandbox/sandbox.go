@@ -18,18 +18,24 @@ type Options struct {
 	Root    int      // descriptor of the host's root directory
 	Network bool     // leaves the network namespace of the host
 	Sockets []string // paths of Unix sockets that can be connected to, if they exist
-	Unshare string   // path of unshare(1) on the host
+	// Services leaves the network, ipc and pid namespaces of the host, /run and all sockets.
+	Services bool
+	Unshare  string // path of unshare(1) on the host
 }
 
-// A Sandbox is a pid namespace and its first process. The other namespaces are those of the thread that entered it.
+// A Sandbox is a pid namespace and its first process; with Services it has none. The other namespaces are those of the thread
+// that entered it.
 type Sandbox struct{ init *first }
 
 // Enter moves the calling thread into a new sandbox: into all of its namespaces and to the host's root in it. It is
 // not confined before Confine. The thread must be in the host's namespaces and be thrown away afterwards. The caller
-// closes the sandbox. The end of ctx aborts Enter, but does not end the sandbox.
+// closes the sandbox, which is nil with Services. The end of ctx aborts Enter, but does not end the sandbox.
 func Enter(ctx context.Context, o Options) (*Sandbox, error) {
 	if err := mountTree(o); err != nil {
 		return nil, explain(err)
+	}
+	if o.Services {
+		return nil, nil
 	}
 	init, err := startFirst(ctx, o.Unshare)
 	if err != nil {
@@ -47,7 +53,7 @@ func Confine(o Options) error {
 	if err := restrictWrites(); err != nil {
 		return explain(err)
 	}
-	return explain(installFilter(len(o.Sockets) > 0))
+	return explain(installFilter(o.Services || len(o.Sockets) > 0))
 }
 
 // End kills everything in the sandbox. It does not wait.
