@@ -16,7 +16,7 @@ import (
 type Draft struct {
 	rendering // its Fault is on every node; Bound is nil also if the attributes are known per node
 	Ref       v1alpha1.ResourceRef
-	Claim     string // kind and namevar; "" if unknown
+	Claim     string // kind and canonical name; "" if unknown
 	Property  string // the namevar as users write it: path "/etc/motd"
 	Edges     []edge
 	PerNode   *perNodeEntry          // nil if the entry is the same on every node
@@ -132,9 +132,10 @@ func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	}
 	made.Fault = d.Fault
 	d.rendering = *made
-	d.Claim = d.Entry.Kind + "\x00" + d.Entry.Namevar
-	if kind, err := catalog.Kind(d.Entry.Kind, by.kinds); err == nil {
-		d.Property = fmt.Sprintf("%s %q", kind.NamevarName(), d.Entry.Namevar)
+	d.Claim = d.Entry.Kind + "\x00" + d.Bound.CanonicalName()
+	d.Property = d.Bound.Identification()
+	if name := d.Bound.CanonicalName(); name != d.Entry.Namevar {
+		d.Property += fmt.Sprintf(" (canonically %q)", name)
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *run) newClaim(e *entry) (claim.Claim, error) {
 		return claim.Claim{}, err
 	}
 	c := claim.Claim{
-		Kind: e.Ref.Kind, Namevar: e.Resource.Namevar(), OwnerUID: r.OwnerUID, Ref: e.Ref, Deletion: e.Deletion,
+		Kind: e.Ref.Kind, Namevar: e.thing.Name, OwnerUID: r.OwnerUID, Ref: e.Ref, Deletion: e.Deletion,
 		Schedule: e.Schedule, Provider: e.report.Provider, Gone: gone,
 	}
 	for _, n := range r.plan.Before[e.node] {
@@ -118,6 +118,27 @@ func (r *run) claimTakenOver(e *entry) bool {
 	}
 	_, still := r.Store.Claims()[*e.Deletes]
 	return !still
+}
+
+// spareManaged removes nothing that left the catalog under one name, but is in it under another, such as a path through a symlink.
+func (r *run) spareManaged(ctx context.Context, group []*entry) {
+	for _, e := range group {
+		if e.Deletes == nil {
+			continue
+		}
+		if owner := r.inCatalog(ctx, e); owner != nil {
+			e.situation.Changes, e.report.OutOfSync = nil, false
+			r.recall(*e.Deletes, owner)
+		}
+	}
+}
+
+// recall adds to the claim on a resource's thing what another claim on it restores.
+func (r *run) recall(from resource.Ref, owner *entry) {
+	if c, ok := r.Store.Claims()[owner.thing]; ok && !r.remembersNothing(owner) {
+		c.Recall(r.Store.Claims()[from].Former)
+		r.Store.SetClaim(c)
+	}
 }
 
 // dropClaim drops the claim that an item has carried out.

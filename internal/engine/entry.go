@@ -32,6 +32,7 @@ type entry struct {
 	pending          bool            // would be changed, or may be once others are
 	readAt           int             // one more than the writes before it was read last; 0 before
 	readErr          error           // of that
+	readEarly        bool            // that was before the run, for its name
 	writtenAt        int             // the writes up to its own last one, or that of what it comes after; 0 for none
 	blocksDependents bool            // failed, or skipped because of a failure
 	done             bool            // has its report
@@ -40,6 +41,13 @@ type entry struct {
 	ended            *resource.Ended // what an earlier process began; nil if it began nothing
 	claim            *claim.Claim
 	notes            string // what the provider told since the last event
+}
+
+// receive counts pending events of earlier runs.
+func (e *entry) receive(events int) {
+	e.situation.Events.Real += events
+	e.armed += events
+	e.refreshDue = e.refreshDue || events > 0
 }
 
 // afterChanges returns the situation once the changes are handled.

@@ -54,7 +54,7 @@ func (r *run) remember(e *entry) {
 	left := e.report.State == report.Failed || e.report.State == report.Skipped
 	if (!left || e.situation.Events.Real == 0) && e.refreshDue {
 		// Failing to disarm costs one needless refresh, which is better than a failed run.
-		_ = r.Store.Disarm([]resource.Ref{e.thing, resource.UnboundThing(e.Ref)})
+		_ = r.Store.Disarm(r.armedNames(e))
 	}
 	if !e.compared {
 		return

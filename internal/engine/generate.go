@@ -56,6 +56,11 @@ func (s catalogView) Missing(kind string) (resource.Ref, bool) {
 	return resource.Ref{}, false
 }
 
+func (s catalogView) Unnamed(ctx context.Context, kind string) (resource.Ref, error) {
+	s.of.looked = true
+	return s.r.nameRest(ctx, kind)
+}
+
 func (s catalogView) Kind(name string) (resource.Kind, bool) {
 	for _, k := range s.r.Kinds {
 		if k.Name() == name {
@@ -106,32 +111,42 @@ func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Res
 	r.choose(c)
 	if decide.Refusal(c.situation).Action == decide.Keep {
 		c.situation.ReadError = r.readOne(ctx, r.reader, c)
+		c.thing = c.Thing()
 		r.compare(c)
 	}
 	return c
 }
 
-// isInCatalog reports whether a generated resource that is out of sync manages the same thing as a
-// resource of the catalog, under another name such as a path through a symlink. The one in the
-// catalog takes precedence.
-func (r *run) isInCatalog(ctx context.Context, c *entry) bool {
-	if len(c.situation.Changes) == 0 || !c.Resource.Abilities().Identify {
-		return false
+// inCatalog returns the resource of the catalog that manages the same thing as one that is generated, or that removes what left the
+// catalog, under another name such as a path through a symlink; nil if there is none, or nothing to change. The one in the catalog
+// takes precedence.
+func (r *run) inCatalog(ctx context.Context, c *entry) *entry {
+	if len(c.situation.Changes) == 0 {
+		return nil
+	}
+	if owner := r.owners[c.Thing()]; owner != nil {
+		return owner
+	}
+	if !c.Resource.Abilities().Identify {
+		return nil
 	}
 	r.findDuplicates(ctx, []*entry{c})
 	found, err := bound.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
 	if err != nil || found[0] == "" {
-		return false
+		return nil
 	}
 	c.identity = found[0]
-	return len(r.identified[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]) > 0
+	if same := r.identified[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]; len(same) > 0 {
+		return same[0]
+	}
+	return nil
 }
 
 // applyGenerated handles a generated resource. It takes the place of its parent in the graph, so
 // that its events go to the same resources.
 func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Resource) {
 	c := r.readGenerated(ctx, parent, res)
-	if r.isInCatalog(ctx, c) {
+	if r.inCatalog(ctx, c) != nil {
 		return
 	}
 	r.write(ctx, []*entry{c})

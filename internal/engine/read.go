@@ -108,7 +108,8 @@ func (r *run) recordRead(e *entry, err error) error {
 	if err != nil {
 		err = fmt.Errorf("cannot read the present state: %w", err)
 	}
-	e.readErr, e.readAt = err, r.writes+1
+	e.readErr, e.readAt, e.readEarly = err, r.writes+1, false
+	r.own(e)
 	return err
 }
 
@@ -119,7 +120,7 @@ func (r *run) isFresh(e *entry) bool {
 	switch {
 	case e.readErr != nil:
 		return e.Resource.Abilities().BatchRead && e.readAt == r.writes+1
-	case e.Resource.Traits().ReadAhead:
+	case e.Resource.Traits().ReadAhead || e.readEarly:
 		return e.readAt == r.writes+1
 	}
 	return e.readAt > max(r.lastEffect(), r.writtenBefore(e))

@@ -32,6 +32,7 @@ type run struct {
 	generatedInSync report.Counts  // generated resources that are in sync: they have no report
 
 	readahead        readahead.Window
+	owners           map[resource.Ref]*entry           // the resources of the catalog, by the things that they manage
 	providers        map[providerKey]resource.Resource // one that has its provider
 	pendingKeys      map[plan.Key]bool                 // what would be there by now, had the run not only reported
 	deferred         []int                             // no provider yet; asked again once something changed
@@ -45,17 +46,16 @@ type run struct {
 	final            bool                              // nothing more can change: what has no provider fails
 }
 
-func newRun(t Transaction, items []resource.Item) *run {
-	r := &run{Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{}, pendingKeys: map[plan.Key]bool{}, generatedChanges: map[plan.Key]generatedChange{}}
-	if !t.isPlan() {
-		r.Reader = t.Host
+func newRun(t Transaction, items []resource.Item, read readings) *run {
+	r := &run{
+		Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{},
+		pendingKeys: map[plan.Key]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
 	}
+	r.Reader = t.reader()
 	r.reader = r.call().Reader(r.Reader)
 	r.queue = r.plan.Graph.Queue()
 	r.entries = make([]*entry, 0, len(items))
-	for n, related := range r.plan.States(items) {
-		items[n].Resource.Receive(related)
-	}
+	sendStates(r.plan, items)
 	armed := t.Store.Armed()
 	for i, item := range items {
 		e := &entry{Item: item, node: i, thing: item.Thing()}
@@ -68,16 +68,22 @@ func newRun(t Transaction, items []resource.Item) *run {
 			Invalid:     errors.Join(item.Invalid, r.plan.Dangling[i]),
 			Noop:        t.Noop,
 		}
-		e.situation.Events.Real = armed[e.thing]
-		if item.Resource != nil { // armed when nothing was known of it
-			e.situation.Events.Real += armed[resource.UnboundThing(item.Ref)]
+		for _, thing := range r.armedNames(e) {
+			e.receive(armed[thing])
 		}
-		e.armed = e.situation.Events.Real
-		e.refreshDue = e.armed > 0
 		if item.Noop != nil && !t.isPlan() {
 			e.situation.Noop = *item.Noop
 		}
 		r.entries = append(r.entries, e)
+	}
+	for _, e := range r.entries {
+		if err, ok := read[e.Resource]; ok {
+			r.choose(e)
+			_ = r.recordRead(e, err) // e keeps it
+			e.readEarly = true
+		} else {
+			r.own(e)
+		}
 	}
 	return r
 }
@@ -203,10 +209,14 @@ func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	return c.Writer(r.busyHost(e))
 }
 
-// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others.
+// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others. One that is told apart from others
+// by its provider needs those.
 func (r *run) tellReach(items []resource.Item) {
 	if r.Reach != nil {
-		r.Reach(r.plan.Reach(items, func(n int) bool { return r.entries[n].looked || !r.entries[n].compared }))
+		r.Reach(r.plan.Reach(items, func(n int) bool {
+			e := r.entries[n]
+			return e.looked || !e.compared || e.Resource.Traits().CanonicalNames
+		}))
 	}
 }
 
@@ -230,7 +240,7 @@ func (r *run) thingsToKeep() func(thing resource.Ref) bool {
 	}
 	doubts := map[string]bool{}
 	for _, e := range r.entries {
-		if e.Resource == nil {
+		if e.Resource == nil || !e.Resource.IsNamed() {
 			doubts[e.Ref.Kind] = true
 		}
 		if !e.report.Gone {

@@ -91,8 +91,10 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	if t.isPlan() {
 		t.Noop, t.Store = true, unchanged{from: t.Store}
 	}
-	all := slices.Concat(items, t.deletions(items))
-	r := newRun(t, all)
+	read := readings{}
+	t.readNames(ctx, items, t.isRelevant(items), read)
+	all := slices.Concat(items, t.deletions(ctx, items, read))
+	r := newRun(t, all, read)
 	r.items = items
 	rep := report.Report{
 		Kind: "Report", APIVersion: "fettle.dev/v1alpha1", Host: t.HostName,
@@ -130,13 +132,26 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 }
 
 // deletions updates the policies of claims, and returns items for what left the catalog.
-func (t Transaction) deletions(items []resource.Item) []resource.Item {
+func (t Transaction) deletions(ctx context.Context, items []resource.Item, read readings) []resource.Item {
 	if t.isPartial() {
 		return nil
 	}
-	catalog := claims.Catalog{OwnerUID: t.OwnerUID, Items: items, Unknown: t.unknownResources(), Kinds: t.Kinds, Noop: t.Noop}
+	catalog := claims.Catalog{
+		OwnerUID: t.OwnerUID, Items: items, Unknown: t.unknownResources(), Kinds: t.Kinds, Noop: t.Noop,
+	}
+	left := catalog.Deletions(t.Store)
+	t.readNames(ctx, slices.Concat(items, left), func(i resource.Item) bool { return i.Deletes != nil }, read)
+	left = catalog.Unmanaged(t.Store, left)
 	catalog.UpdatePolicies(t.Store)
-	return catalog.Deletions(t.Store)
+	return left
+}
+
+// reader returns the host to read.
+func (t Transaction) reader() host.Reader {
+	if t.isPlan() {
+		return t.Reader
+	}
+	return t.Host
 }
 
 // isPartial reports whether the run handles only some resources of the catalog.

@@ -144,7 +144,7 @@ func (r *run) verifyGenerator(ctx context.Context, e *entry, effects []resource.
 				return err
 			}
 			c := r.readGenerated(ctx, e, res)
-			if len(c.situation.Changes) == 0 || r.isInCatalog(ctx, c) {
+			if len(c.situation.Changes) == 0 || r.inCatalog(ctx, c) != nil {
 				continue
 			}
 			if other, ok := r.generatedChanges[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]; ok && other.parent != e {

@@ -18,6 +18,7 @@ import (
 // write makes the changes of a group, in a batch where the provider can.
 func (r *run) write(ctx context.Context, group []*entry) {
 	r.findDuplicates(ctx, group)
+	r.spareManaged(ctx, group)
 	var batch, pretended []*entry
 	for _, e := range group {
 		switch decide.Decide(e.situation).Action {

@@ -33,13 +33,13 @@ type Item struct {
 	Require, Before, Notify, Subscribe []Ref
 }
 
-// Thing returns the thing on the host that the item manages: its kind and namevar, regardless of
-// the resource's name. For an item that is not bound it returns [UnboundThing].
+// Thing returns the thing on the host that the item manages: its kind and canonical name, regardless
+// of the resource's name. For an item that is not bound it returns [UnboundThing].
 func (i Item) Thing() Ref {
 	if i.Resource == nil {
 		return UnboundThing(i.Ref)
 	}
-	return Ref{i.Ref.Kind, i.Resource.Namevar()}
+	return Ref{i.Ref.Kind, i.Resource.CanonicalName()}
 }
 
 // UnboundThing stands for the unknown thing of a resource that is not bound. It differs from every

@@ -73,9 +73,21 @@ type Resource interface {
 // host.
 type Identity interface {
 	Ref() Ref
-	// Namevar returns the name of the thing on the host.
+	// Namevar returns the name of the thing on the host, as the resource spells it.
 	Namevar() string
-	// Keys returns the names by which automatic relations find the resource: the namevar and
+	// Identification returns what identifies the thing, for messages: path "/etc/motd".
+	Identification() string
+	// CanonicalName returns the name that is the same for all spellings of the namevar. Things are told apart by it, not by
+	// the namevar.
+	CanonicalName() string
+	// IsNamed reports whether CanonicalName is final. With the trait CanonicalNames, it is once a provider has told the name,
+	// as a part of Read or bound.ReadAll.
+	IsNamed() bool
+	// CanonicalOf returns the canonical name for another namevar of the kind, as far as the type knows without a host.
+	CanonicalOf(namevar string) string
+	// FormerName returns the name by which earlier versions of Fettle stored what they remember of the thing.
+	FormerName() string
+	// Keys returns the names by which automatic relations find the resource: the canonical name, the namevar and
 	// others.
 	Keys() []string
 	// Relations returns the automatic relations.
@@ -153,10 +165,12 @@ type Removable interface {
 
 // An Instance is the state of a thing on a host.
 type Instance struct {
-	Namevar    string
-	Provider   string // the provider that found it
-	Exists     bool
-	Attributes json.RawMessage // decodes into the type's attributes
+	Namevar string
+	// CanonicalName is as that of a resource, as far as the type knows it without a host.
+	CanonicalName string
+	Provider      string // the provider that found it
+	Exists        bool
+	Attributes    json.RawMessage // decodes into the type's attributes
 	// Lossy means that some of its text is not UTF-8, so Attributes does not represent it exactly.
 	Lossy bool
 }

@@ -253,7 +253,7 @@ type Generator[A any] interface {
 // A Catalog is the view that a generating resource has of the rest of its catalog.
 type Catalog interface {
 	// Has reports whether the catalog has a resource of this kind with this name on the host (its
-	// namevar or another key).
+	// canonical name, namevar or another key).
 	Has(kind, key string) bool
 	// Names returns the names on the host, namevars and other keys, of all resources of a kind, in
 	// no particular order.
@@ -261,6 +261,9 @@ type Catalog interface {
 	// Missing returns a resource of a kind that belongs to the catalog but is in conflict, withheld
 	// or invalid. The thing that it manages is unknown.
 	Missing(kind string) (ref Ref, missing bool)
+	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which thing it
+	// manages is unknown, too. The error is nil if there is none.
+	Unnamed(ctx context.Context, kind string) (Ref, error)
 	// Kind returns a type by its name.
 	Kind(name string) (Kind, bool)
 	// Facts returns the host's facts.

@@ -48,6 +48,16 @@ type Type[A any] struct {
 	// An empty field is set to the resource's name.
 	NamevarName string
 	Namevar     func(*A) *string
+	// Identification returns what identifies the thing as users write it, for messages: zone "example.org", id "1".
+	// Optional: the namevar with its name.
+	Identification func(want A) string
+	// CanonicalName returns the name that all spellings of the namevar of one thing have in common. is is the state that
+	// was read last, or zero. known is false if only a provider can tell, and is has no answer yet: see
+	// [Traits].CanonicalNames. Optional: the namevar, after Normalize.
+	CanonicalName func(want, is A) (name string, known bool)
+	// FormerName returns the name by which earlier versions of the type stored what they remember of the thing. Optional:
+	// the namevar.
+	FormerName func(want A) string
 	// Keys returns further names by which autorelations find the resource, such as a group's
 	// number. Optional.
 	Keys func(A) []string
@@ -95,6 +105,9 @@ type Traits struct {
 	// PreRunCheck means that a provider may be a [PreRunChecker]. The engine then looks for a
 	// provider before the run, and again at the resource's turn.
 	PreRunCheck bool
+	// CanonicalNames means that only providers know which spellings of a namevar mean the same thing. The engine reads
+	// resources of the type before the run, so that nothing relies on the spelling.
+	CanonicalNames bool
 	// BatchLimit is the maximum number of resources that a [BatchWriter] gets at once; they
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.

@@ -18,7 +18,7 @@ import (
 // Attributes are the attributes of a resource by name, with ensure: a desired state, or one that was read. In JSON they are
 // one object.
 type Attributes struct {
-	name    string // the namevar; of several, their values joined
+	name    string // the namevar; of several, their values joined: see [definition.Definition.Join]
 	values  wire.State
 	secrets []string // the names of values that come from Secrets
 	pending []string // the names of values that will come from Secrets, for a desired state that only the manager has
@@ -26,6 +26,7 @@ type Attributes struct {
 
 	// The rest belongs to a state that was read.
 	canonical wire.State // the desired state as the program writes it; nil if it has no form of its own
+	named     bool       // the program has answered canonicalize, so the canonical name is known
 	verdicts  map[string]wire.Verdict
 }
 
@@ -110,32 +111,40 @@ type typed struct{ *definition.Definition }
 // namevar returns the field with the name of a resource. It is empty if a single Namevar is not set.
 func (t typed) namevar(a *Attributes) *string {
 	if a.name == "" {
-		a.name = t.nameOf(a.values)
+		a.name = t.NameOf(a.values)
 	}
 	return &a.name
 }
 
-// nameOf joins the values of Namevars; "" if one is missing.
-func (t typed) nameOf(values wire.State) string {
+// canonicalName returns the name that all spellings of an object have in common, and whether it is known: only the program knows
+// how it writes Namevars if it answers canonicalize.
+func (t typed) canonicalName(want, is Attributes) (name string, known bool) {
+	values := maps.Clone(want.values)
+	for _, v := range t.Namevars() {
+		if value, ok := is.canonical[v.Name]; ok && is.named && value != nil {
+			values[v.Name] = value
+		}
+	}
+	return t.CanonicalName(values), is.named || !t.Answers(v1alpha1.RequestCanonicalize)
+}
+
+// formerName returns the name of a resource in records that were written before names were escaped and canonical.
+func (t typed) formerName(want Attributes) string {
 	var parts []string
 	for _, v := range t.Namevars() {
-		value, ok := values[v.Name]
-		if !ok {
-			return ""
-		}
-		parts = append(parts, fmt.Sprint(value))
+		parts = append(parts, fmt.Sprint(want.values[v.Name]))
 	}
 	return strings.Join(parts, t.Spec.NamevarSeparator)
 }
 
 // normalize sets the Namevars from the name if they are not set.
 func (t typed) normalize(a *Attributes) {
-	if t.nameOf(a.values) != "" || a.name == "" {
+	if t.NameOf(a.values) != "" || a.name == "" {
 		return
 	}
 	all := t.Namevars()
-	parts := strings.SplitN(a.name, t.Spec.NamevarSeparator, len(all))
-	if len(parts) < len(all) {
+	parts, ok := t.Split(a.name)
+	if !ok {
 		return // validate reports what is missing
 	}
 	for i, v := range all {

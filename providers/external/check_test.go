@@ -26,10 +26,10 @@ func TestOneProcessChecksTheRun(t *testing.T) {
 	w := newChecked(t, func(wire.Resource) wire.Answer { return wire.Answer{} })
 	w.Noop = true
 	w.Apply(t, checkedA, checkedB)
-	equal(t, []string{"check 2", "canonicalize 2, get 2", "validate 2"}, w.registry.calls)
+	equal(t, []string{"canonicalize 2, get 2", "check 2", "validate 2"}, w.registry.calls)
 	w.registry.calls, w.Noop = nil, false
 	w.Apply(t, checkedA, checkedB)
-	equal(t, []string{"check 2", "canonicalize 2, get 2", "validate 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
+	equal(t, []string{"canonicalize 2, get 2", "check 2", "validate 2", "set 2", "canonicalize 2, get 2"}, w.registry.calls)
 }
 
 func TestAnErrorInAnAnswerPreventsTheRun(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAnErrorInAnAnswerPreventsTheRun(t *testing.T) {
 	equal(t, []string{
 		"Entry/a: the run was stopped before its turn: some checks before the run failed: Entry/b", "Entry/b: its check before the run failed: no quorum\\nfor [redacted]",
 	}, w.Apply(t, checkedA, checkedB))
-	equal(t, []string{"check 2"}, w.registry.calls)
+	equal(t, []string{"canonicalize 2, get 2", "check 2"}, w.registry.calls)
 }
 
 func TestAProgramThatDiesInACheckPreventsNothing(t *testing.T) {
@@ -56,5 +56,5 @@ func TestAProgramThatDiesInACheckPreventsNothing(t *testing.T) {
 		"Entry/a: output: stored z:1", "Entry/a: created", "Entry/b: output: stored z:2", "Entry/b: created",
 		"Entry/c: its check before the run failed: the program exited with 137: out of luck",
 	}, w.Apply(t, checkedA, `Entry/c {zone: z, id: 3}`, checkedB))
-	equal(t, []string{"check 3", "check 1", "check 1"}, w.registry.calls[:3])
+	equal(t, []string{"canonicalize 3, get 3", "check 3", "check 1", "check 1"}, w.registry.calls[:4])
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type dscResource struct{ declared }
 func (p dscResource) Read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
 	name := *p.namevar(&want)
 	is, err := p.read(ctx, h, want)
-	is.name, is.secrets = name, want.secrets
+	is.name, is.secrets = cmp.Or(p.NameOf(is.values), name), want.secrets
 	return is, p.without(err, want)
 }
 
@@ -119,7 +120,7 @@ func (p dscResource) exported(row dsc.State) (Attributes, error) {
 	if err != nil || is.ensure() == resource.Absent {
 		return is, err
 	}
-	if is.name = p.nameOf(is.values); is.name == "" {
+	if is.name = p.NameOf(is.values); is.name == "" {
 		return is, errors.New("it has no value for a Namevar")
 	}
 	return is, nil

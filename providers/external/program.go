@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,13 +64,9 @@ func (p program) reading(h resource.Reader, wants []Attributes) inquiry {
 	return p.query(h, wants, p.resources(wants), requests...)
 }
 
-// state returns the state of a resource from the answers about it.
+// state returns the state of a resource from the answers about it. Its canonical form is known even if it cannot be read.
 func (p program) state(answers wire.Answers, want Attributes) (Attributes, error) {
 	is := Attributes{name: *p.namevar(&want), secrets: want.secrets}
-	answer, err := answers.Of(wire.Get, is.name)
-	if err != nil {
-		return is, err
-	}
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		canonical, err := answers.Of(wire.Canonicalize, is.name)
 		if err == nil {
@@ -78,10 +75,15 @@ func (p program) state(answers wire.Answers, want Attributes) (Attributes, error
 		if err != nil {
 			return is, err
 		}
-		is.canonical = canonical.State
+		is.canonical, is.named = canonical.State, true
+	}
+	answer, err := answers.Of(wire.Get, is.name)
+	if err != nil {
+		return is, err
 	}
 	is.verdicts = p.verdicts(answer.InSync, want)
 	is.values, err = contract.Read(p.Definition, want.values, is.canonical, answer)
+	is.name = cmp.Or(p.NameOf(is.values), is.name)
 	return is, err
 }
 
@@ -116,10 +118,12 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 		if row.ensure() == resource.Absent || !p.mayDeclare(values) {
 			continue
 		}
-		if row.name = p.nameOf(values); seen[row.name] {
+		row.name = p.NameOf(values)
+		name := p.CanonicalName(values)
+		if seen[name] {
 			return nil, fmt.Errorf("list: the program listed %.80q twice", row.name)
 		}
-		seen[row.name] = true
+		seen[name] = true
 		all = append(all, row)
 	}
 	return all, nil

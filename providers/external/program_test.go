@@ -25,6 +25,8 @@ type registry struct {
 	// validate and answers, the states by request, replace answers unless they are nil or "".
 	validate func(wire.Resource) wire.Answer
 	answers  map[string]string
+
+	canonicalize func(wire.Resource) wire.Answer
 	// asked is called with each resource of a request; nil for nothing.
 	asked func(request string, r wire.Resource)
 	// died is the number of lines after which a process dies; 0 never.
@@ -100,6 +102,10 @@ func (r *registry) answer(q wire.Request) []wire.Answer {
 		case wire.Get:
 			a = r.read(res)
 		case wire.Canonicalize:
+			if r.canonicalize != nil {
+				a = r.canonicalize(res)
+				break
+			}
 			a.State = maps.Clone(res.Should)
 			if text, ok := a.State["comment"].(string); ok {
 				a.State["comment"] = strings.ToLower(text)
@@ -136,8 +142,8 @@ func (r *registry) read(res wire.Resource) wire.Answer {
 	if r.get != nil {
 		a := r.get(res)
 		for _, name := range []string{"zone", "id"} {
-			if _, ok := a.State[name]; a.State != nil && !ok {
-				a.State[name] = res.Should[name]
+			if should, asked := res.Should[name]; asked && a.State != nil && a.State[name] == nil {
+				a.State[name] = should
 			}
 		}
 		return a

@@ -40,13 +40,16 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		Properties: []resource.Property[Attributes]{ensure(d)},
 		Secrets:    map[string]func(*Attributes, string){},
 
-		From:      fromAPI,
-		Namevar:   t.namevar,
-		Exists:    func(is Attributes) bool { return is.ensure() != resource.Absent },
-		Normalize: t.normalize, Default: t.setDefaults, Validate: t.validate,
+		From:           fromAPI,
+		Namevar:        t.namevar,
+		Identification: func(want Attributes) string { return d.Identification(want.values) },
+		CanonicalName:  t.canonicalName,
+		FormerName:     t.formerName,
+		Exists:         func(is Attributes) bool { return is.ensure() != resource.Absent },
+		Normalize:      t.normalize, Default: t.setDefaults, Validate: t.validate,
 		Receive: func(want *Attributes, related []resource.Related) { want.related = related },
 		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
-		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true},
+		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true, CanonicalNames: d.Answers(v1alpha1.RequestCanonicalize)},
 	}
 	if r.Example == "" {
 		r.Example = "apiVersion: " + v1alpha1.ExternalGroupVersion.String() + "\nkind: " + d.Spec.Kind + "\nmetadata: {name: example}\nspec: {nodeSelector: {}}\n"

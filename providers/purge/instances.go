@@ -48,7 +48,7 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 			return
 		}
 		for _, i := range lastFirst(all) {
-			if c.Has(want.Kind, i.Namevar) || excluded.has(i) {
+			if c.Has(want.Kind, i.CanonicalName) || excluded.has(i) {
 				continue
 			}
 			if !yield(absent(kind, i)) {
@@ -65,6 +65,9 @@ func list(ctx context.Context, h resource.Reader, want attributes, c resource.Ca
 	}
 	if ref, missing := c.Missing(want.Kind); missing {
 		return nil, nil, fmt.Errorf("nothing is purged while %s is withheld or invalid, because it may manage what would be removed: correct it first", ref)
+	}
+	if ref, err := c.Unnamed(ctx, want.Kind); err != nil {
+		return nil, nil, fmt.Errorf("nothing is purged while the canonical name of %s on this host is unknown, because it may manage what would be removed: %w", ref, err)
 	}
 	// The default provider, which removes them, might not know the instances of another.
 	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))

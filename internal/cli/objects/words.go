@@ -44,7 +44,10 @@ func Attributes(k resource.Kind, d *definition.Definition, namevar string, words
 func namevars(d *definition.Definition, name string) map[string]any {
 	all := map[string]any{}
 	of := d.Namevars()
-	parts := strings.SplitN(name, d.Spec.NamevarSeparator, len(of))
+	parts, ok := d.Split(name)
+	if !ok {
+		parts = []string{name} // the others are reported as missing
+	}
 	for i, part := range parts {
 		all[of[i].Name], _ = externalValue(d, of[i].Name, part) // any other value is reported with its type
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// A Ledger holds the claims of a host, by kind and namevar.
+// A Ledger holds the claims of a host, by kind and canonical name.
 type Ledger interface {
 	// Claims returns all claims. Do not modify them.
 	Claims() map[resource.Ref]claim.Claim
@@ -98,30 +98,66 @@ func (c Catalog) Deletions(ledger Ledger) []resource.Item {
 
 // An inventory lists the things that the resources of a host manage, as far as they are known.
 type inventory struct {
-	managed       map[resource.Ref]bool   // things, by kind and namevar
-	named         map[resource.Ref]bool   // resources
-	uncertain     map[resource.Ref]bool   // resources whose thing is unknown
-	uncertainKind map[string]resource.Ref // one of those, by kind
+	managed       map[resource.Ref]bool // things, by kind and canonical name
+	named         map[resource.Ref]bool // resources
+	uncertain     map[resource.Ref]bool // resources whose thing is unknown
+	uncertainKind map[string]error      // why something of a kind may be managed by one of those
 }
 
 func (c Catalog) inventory() inventory {
-	known := inventory{map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[string]resource.Ref{}}
+	known := inventory{map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[resource.Ref]bool{}, map[string]error{}}
 	for _, item := range c.Items {
 		known.named[item.Ref] = true
-		if item.Resource == nil {
-			known.addUncertain(item.Ref)
-		} else {
+		switch {
+		case item.Resource == nil:
+			known.addUncertain(item.Ref, "while that is withheld or invalid: correct it first")
+		case !item.Resource.IsNamed():
+			known.addUncertain(item.Ref, "until its provider tells its canonical name")
+		default:
 			known.managed[item.Thing()] = true
 		}
 	}
 	for _, ref := range c.Unknown {
-		known.addUncertain(ref)
+		known.addUncertain(ref, "while that is withheld or invalid: correct it first")
 	}
 	return known
 }
 
-func (i inventory) addUncertain(ref resource.Ref) {
-	i.uncertain[ref], i.uncertainKind[ref.Kind] = true, ref
+func (i inventory) addUncertain(ref resource.Ref, why string) {
+	i.uncertain[ref] = true
+	i.uncertainKind[ref.Kind] = fmt.Errorf("its resource is gone, but %s may manage the same thing, which is unknown %s", ref, why)
+}
+
+// Unmanaged returns those of the deletions whose things no item manages. Canonical names that only providers know may show that
+// claims are on things of items, stored under other names: those claims get the names of the things.
+func (c Catalog) Unmanaged(ledger Ledger, deletions []resource.Item) []resource.Item {
+	if len(deletions) == 0 {
+		return nil
+	}
+	known := c.inventory()
+	return slices.DeleteFunc(deletions, func(i resource.Item) bool {
+		if i.Resource == nil || !i.Resource.IsNamed() || !known.managed[i.Thing()] {
+			return false
+		}
+		Rename(ledger, *i.Deletes, i.Thing())
+		return true
+	})
+}
+
+// Rename gives a claim the name of another thing, which is the same. A claim on that has the precedence, but gets what this one
+// restores.
+func Rename(ledger Ledger, from, to resource.Ref) {
+	c, known := ledger.Claims()[from]
+	if !known {
+		return
+	}
+	ledger.DropClaim(from)
+	if current, ok := ledger.Claims()[to]; ok {
+		current.Recall(c.Former)
+		c = current
+	}
+	c.Namevar = to.Name
+	ledger.SetClaim(c)
 }
 
 // deletion returns the item that carries out a claim.
@@ -130,9 +166,9 @@ func (c Catalog) deletion(claimed claim.Claim, known inventory) resource.Item {
 	if known.named[claimed.Ref] { // the resource manages something else now
 		item.Ref = resource.Ref{Kind: claimed.Kind, Name: claimed.Namevar}
 	}
-	if other, uncertain := known.uncertainKind[claimed.Kind]; uncertain {
+	if why := known.uncertainKind[claimed.Kind]; why != nil {
 		item.Schedule = nil // it waits at any time
-		item.Postponed = fmt.Errorf("its resource is gone, but %s may manage the same thing, which is unknown while that is withheld or invalid: correct it first", other)
+		item.Postponed = why
 	}
 	i := slices.IndexFunc(c.Kinds, func(k resource.Kind) bool { return k.Name() == claimed.Kind })
 	if i < 0 {

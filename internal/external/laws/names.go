@@ -76,7 +76,7 @@ func (p Program) renamed(r wire.Resource, names []string) []wire.Resource {
 		for _, a := range of {
 			parts = append(parts, fmt.Sprint(other.Should[a.Name]))
 		}
-		other.Name = strings.Join(parts, p.Definition.Spec.NamevarSeparator)
+		other.Name = p.Definition.Join(parts)
 		all = append(all, other)
 	}
 	return all

@@ -66,7 +66,7 @@ func (b *bound[A]) digest(p resource.Property[A], key []byte) string {
 		return ""
 	}
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(b.t.Name + "/" + b.Namevar() + "\x00" + p.Name + "\x00")) // a hash accepts every write
+	_, _ = mac.Write([]byte(b.t.Name + "/" + b.CanonicalName() + "\x00" + p.Name + "\x00")) // a hash accepts every write
 	_, _ = mac.Write(value)
 	return "{hmac-sha256}" + hex.EncodeToString(mac.Sum(nil))
 }

@@ -95,6 +95,7 @@ func (b *bound[A]) readAll(ctx context.Context, h resource.Reader, all []resourc
 	}
 	errs := make([]error, len(all))
 	for i, r := range all {
+		r.(*bound[A]).learnName(results[i].State)
 		if errs[i] = results[i].Err; errs[i] == nil {
 			r.(*bound[A]).setState(h, results[i].State)
 		}

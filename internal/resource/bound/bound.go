@@ -25,6 +25,7 @@ type bound[A any] struct {
 	read     *A             // is before normalization; nil unless the read was traced
 	secrets  []string       // attributes of want that have the value of a Secret
 	audited  []string       // names of properties, in the type's order
+	name     *string        // the canonical name that a provider has told; nil if none has
 }
 
 // bind completes and checks the decoded attributes. It works in place, since attributes may be
@@ -63,7 +64,10 @@ func (b *bound[A]) Ref() resource.Ref { return b.ref }
 func (b *bound[A]) Namevar() string { return *b.t.Namevar(&b.want) }
 
 func (b *bound[A]) Keys() []string {
-	keys := []string{b.Namevar()}
+	keys := []string{b.CanonicalName()}
+	if spelled := b.Namevar(); spelled != keys[0] {
+		keys = append(keys, spelled)
+	}
 	if b.t.Keys != nil {
 		keys = append(keys, b.t.Keys(b.want)...)
 	}
@@ -177,6 +181,7 @@ func (b *bound[A]) used(parameters []resource.Parameter) []resource.Parameter {
 
 func (b *bound[A]) Read(ctx context.Context, h resource.Reader) error {
 	is, err := b.look(ctx, h)
+	b.learnName(is)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,12 @@ func (k kind[A]) Instances(ctx context.Context, facts resource.Facts, h resource
 		}
 		all = append(all, found...)
 	}
+	slices.SortStableFunc(all, func(a, b resource.Instance) int { return strings.Compare(a.CanonicalName, b.CanonicalName) })
+	all = slices.CompactFunc(all, func(a, b resource.Instance) bool {
+		return a.CanonicalName == b.CanonicalName && a.Provider != b.Provider
+	})
 	slices.SortStableFunc(all, func(a, b resource.Instance) int { return strings.Compare(a.Namevar, b.Namevar) })
-	return slices.CompactFunc(all, func(a, b resource.Instance) bool { return a.Namevar == b.Namevar && a.Provider != b.Provider }), nil
+	return all, nil
 }
 
 // listing returns the providers that list: the named one, or the default and then the others, one
@@ -95,7 +99,10 @@ func instance[A any](t *resource.Type[A], a A, provider string) (resource.Instan
 	if err != nil {
 		return resource.Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
 	}
-	return resource.Instance{Namevar: *t.Namevar(&a), Provider: provider, Exists: exists(t, a), Attributes: raw, Lossy: lossy(raw)}, nil
+	name, _ := canonicalName(t, a)
+	return resource.Instance{
+		Namevar: *t.Namevar(&a), CanonicalName: name, Provider: provider, Exists: exists(t, a), Attributes: raw, Lossy: lossy(raw),
+	}, nil
 }
 
 // lossy reports whether JSON was encoded from text that is not UTF-8. The encoder then writes the

@@ -34,8 +34,8 @@ func TestInstancesAreListedInOrder(t *testing.T) {
 	got, err := bound.Kind(lamps(p)).Instances(t.Context(), nil, nil, "")
 	must(t, err)
 	want := []resource.Instance{
-		{Namevar: "a", Provider: "all", Attributes: json.RawMessage(`{"name":"a","ensure":"absent"}`)},
-		{Namevar: "b", Provider: "all", Exists: true, Attributes: json.RawMessage(`{"name":"b","ensure":"present","colour":"red"}`)},
+		{Namevar: "a", CanonicalName: "a", Provider: "all", Attributes: json.RawMessage(`{"name":"a","ensure":"absent"}`)},
+		{Namevar: "b", CanonicalName: "b", Provider: "all", Exists: true, Attributes: json.RawMessage(`{"name":"b","ensure":"present","colour":"red"}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("instances (-want +got):\n%s", diff)

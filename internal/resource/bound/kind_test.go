@@ -44,7 +44,7 @@ func TestNamedResourceManagesNoProperty(t *testing.T) {
 	if diff := cmp.Diff(resource.Comparison{Exists: true, Observed: map[string]string{}}, r.Compare()); diff != "" {
 		t.Errorf("comparison (-want +got):\n%s", diff)
 	}
-	want := resource.Instance{Namevar: "desk", Provider: "switch", Exists: true, Attributes: json.RawMessage(`{"name":"desk","ensure":"present","colour":"red"}`)}
+	want := resource.Instance{Namevar: "desk", CanonicalName: "desk", Provider: "switch", Exists: true, Attributes: json.RawMessage(`{"name":"desk","ensure":"present","colour":"red"}`)}
 	if diff := cmp.Diff(want, r.State()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}

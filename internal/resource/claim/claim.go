@@ -13,7 +13,7 @@ import (
 // contains no secret.
 type Claim struct {
 	Kind    string `json:"kind"`
-	Namevar string `json:"namevar"`
+	Namevar string `json:"namevar"` // the canonical name
 	// OwnerUID identifies the object whose catalog made the host manage the thing. A catalog of
 	// another owner does not delete the thing by omitting it.
 	OwnerUID string `json:"ownerUID"`
