@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -27,15 +29,17 @@ func ForAttributes() *Environment {
 // A Value is a compiled expression that returns JSON. It is not safe for concurrent use.
 type Value struct{ program *program }
 
-// CompileValue compiles an expression. kind is the type of its value in the terms of JSON schemas: the error says so if it
-// is known to be another one.
-func (e *Environment) CompileValue(text, kind string) (*Value, error) {
+// CompileValue compiles an expression. kinds are the types that its value may have, in the terms of JSON schemas; none allow all. The
+// error says so if it is known to have another one.
+func (e *Environment) CompileValue(text string, kinds ...string) (*Value, error) {
 	checked, _, err := e.check(text)
 	if err != nil {
 		return nil, err
 	}
-	if is := kindOf(checked.OutputType()); is != "" && is != kind && (is != "integer" || kind != "number") {
-		return nil, fmt.Errorf("it returns %s, but must return %s", is, kind)
+	is := kindOf(checked.OutputType())
+	fits := is == "" || len(kinds) == 0 || slices.Contains(kinds, is) || is == "integer" && slices.Contains(kinds, "number")
+	if !fits {
+		return nil, fmt.Errorf("it returns %s, but must return %s", is, strings.Join(kinds, " or "))
 	}
 	p, err := newProgram(e, checked.NativeRep())
 	if err != nil {

@@ -34,7 +34,8 @@ func property(at *v1alpha1.ExternalAttribute) resource.Property[Attributes] {
 				return v.InSync
 			}
 			value, ok := is.values[at.Name]
-			return ok && inSync(at, value, should(is, want))
+			must := should(is, want)
+			return (ok || must == nil) && inSync(at, value, must) // what is missing is null
 		},
 		Show:       func(a Attributes) string { return show(a.values[at.Name]) },
 		ShowShould: func(is, want Attributes) string { return show(should(is, want)) },

@@ -55,19 +55,23 @@ func namevars(d *definition.Definition, name string) map[string]any {
 }
 
 // externalValue returns the interpretation of a text that has the type of an attribute. An attribute that the type lacks
-// has any type: it is reported later.
+// has any type: it is reported later. Of several types, one other than text comes first.
 func externalValue(d *definition.Definition, attribute, text string) (any, error) {
 	i := slices.IndexFunc(d.Spec.Attributes, func(a v1alpha1.ExternalAttribute) bool { return a.Name == attribute })
-	if i < 0 || definition.SchemaType(&d.Spec.Attributes[i]) == "string" {
+	if i < 0 || slices.Equal(definition.Types(&d.Spec.Attributes[i]), []string{"string"}) {
 		return text, nil
 	}
+	at := &d.Spec.Attributes[i]
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		return nil, manifest.Explain(err)
 	}
-	if _, list := v.([]any); definition.SchemaType(&d.Spec.Attributes[i]) == "array" && !list {
+	if _, list := v.([]any); definition.SchemaType(at) == "array" && !list {
 		all := interpretations(text)
 		return all[len(all)-1], nil
+	}
+	if !definition.Fits(at, v) && definition.Fits(at, text) {
+		return text, nil
 	}
 	return v, nil
 }

@@ -150,8 +150,8 @@ func namevars(d *definition.Definition, should, canonical, state wire.State) err
 		if !ok || is == nil {
 			return missing(at.Name)
 		}
-		if !fits(typeOf(is), definition.SchemaType(&at)) {
-			return typeError(at.Name, is, definition.SchemaType(&at))
+		if !definition.Fits(&at, is) {
+			return typeError(&at, is)
 		}
 		asked, ok := should[at.Name]
 		own, decided := canonical[at.Name]

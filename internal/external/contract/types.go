@@ -20,8 +20,8 @@ func Desired(d *definition.Definition, should wire.State) error {
 		if at == nil {
 			continue
 		}
-		if is, must := typeOf(should[name]), definition.SchemaType(at); !fits(is, must) {
-			return fmt.Errorf("%s has the type %s: it must be %s", name, is, must)
+		if value := should[name]; !definition.Fits(at, value) {
+			return fmt.Errorf("%s has the type %s: it must be %s", name, definition.TypeOf(value), definition.TypeWords(at))
 		}
 		if err := d.Conforms(at, should[name]); err != nil {
 			return err
@@ -39,38 +39,17 @@ func typesFit(d *definition.Definition, state wire.State, counts func(name strin
 		if value == nil || at.Match == v1alpha1.MatchFirst || !counts(at.Name) {
 			continue
 		}
-		if is, must := typeOf(value), definition.SchemaType(at); !fits(is, must) && !fits(must, is) {
-			return typeError(at.Name, value, must)
+		written := definition.TypeOf(value) == "number" && definition.Fits(at, json.Number("1")) // 1.0 may be the integer 1
+		if !definition.Fits(at, value) && !written {
+			return typeError(at, value)
 		}
 	}
 	return nil
 }
 
-func typeError(name string, value any, must string) error {
-	return fmt.Errorf("the program answered with the type %s for %s: it must be %s", typeOf(value), name, must)
+func typeError(at *v1alpha1.ExternalAttribute, value any) error {
+	return fmt.Errorf("the program answered with the type %s for %s: it must be %s", definition.TypeOf(value), at.Name, definition.TypeWords(at))
 }
-
-// typeOf returns the type of a JSON value in the terms of a schema.
-func typeOf(value any) string {
-	switch v := value.(type) {
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	}
-	return "null"
-}
-
-func fits(is, want string) bool { return is == want || is == "integer" && want == "number" }
 
 // same reports whether two values of a Namevar, which is text or an integer, are equal.
 func same(at *v1alpha1.ExternalAttribute, a, b any) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/valueschema"
 )
 
 // attributesOf returns the schema of the properties.
@@ -41,7 +42,11 @@ func attributesOf(d *definition.Definition) (apiextensionsv1.JSONSchemaProps, er
 
 // schemaOf decodes the schema of an attribute. The error begins after the name of the schema.
 func schemaOf(at *v1alpha1.ExternalAttribute) (s apiextensionsv1.JSONSchemaProps, err error) {
-	strict, err := jsonutil.UnmarshalStrict(at.Schema.Raw, &s)
+	structural, err := valueschema.Structural(at.Schema.Raw)
+	if err != nil {
+		return s, err
+	}
+	strict, err := jsonutil.UnmarshalStrict(structural, &s)
 	if err != nil {
 		return s, fmt.Errorf(": %w", err)
 	}
@@ -73,13 +78,10 @@ func describe(at *v1alpha1.ExternalAttribute) string {
 
 // restrict rejects what would make an API server change resources, and marks the text of sensitive attributes.
 func restrict(s *apiextensionsv1.JSONSchemaProps, sensitive bool) error {
-	switch {
-	case s.Default != nil:
+	if s.Default != nil {
 		return errors.New(".default is not available, because it would be added to resources: use the default of the attribute")
-	case s.Nullable:
-		return errors.New(".nullable is not available: an attribute that is not set is not managed")
 	}
-	if sensitive && s.Type == "string" {
+	if sensitive && (s.Type == "string" || s.Type == "") {
 		s.Format = "password"
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -124,13 +126,13 @@ func secret(d *definition.Definition) []string {
 // A required attribute is a rule rather than a requirement of the schema, because a resource that is absent or whose value
 // comes from a Secret does not need it. If the attribute has a default, the compiler checks that there is a value,
 // because an API server computes none. A Namevar is always required, and never secret.
-func rules(d *definition.Definition) apiextensionsv1.ValidationRules {
+func rules(d *definition.Definition, attributes apiextensionsv1.JSONSchemaProps) apiextensionsv1.ValidationRules {
 	var all apiextensionsv1.ValidationRules
 	fromSecrets := secret(d)
 	for i := range d.Spec.Attributes {
 		at := &d.Spec.Attributes[i]
 		canBeSecret := slices.Contains(fromSecrets, at.Name)
-		if at.Required && at.Default == "" && at.Behaviour != v1alpha1.BehaviourNamevar {
+		if ruled(at) && visible(attributes, at) {
 			all = append(all, required(d, at.Name, canBeSecret))
 		}
 		if canBeSecret {
@@ -140,6 +142,35 @@ func rules(d *definition.Definition) apiextensionsv1.ValidationRules {
 				Reason:  new(apiextensionsv1.FieldValueInvalid), FieldPath: ".propertiesFrom",
 			})
 		}
+	}
+	return all
+}
+
+// ruled reports whether an attribute is required by a rule.
+func ruled(at *v1alpha1.ExternalAttribute) bool {
+	return at.Required && at.Default == "" && at.Behaviour != v1alpha1.BehaviourNamevar
+}
+
+// visible reports whether rules see an attribute with all its values: one of several types is visible to them only if these are
+// integers and text, and null is not.
+func visible(attributes apiextensionsv1.JSONSchemaProps, at *v1alpha1.ExternalAttribute) bool {
+	s := attributes.Properties[at.Name]
+	return (s.Type != "" || s.XIntOrString) && !s.Nullable
+}
+
+// requirements returns the conditions that require attributes that no rule sees.
+func requirements(d *definition.Definition, attributes apiextensionsv1.JSONSchemaProps) (all []apiextensionsv1.JSONSchemaProps) {
+	for i := range d.Spec.Attributes {
+		at := &d.Spec.Attributes[i]
+		if !ruled(at) || visible(attributes, at) {
+			continue
+		}
+		set := apiextensionsv1.JSONSchemaProps{Required: []string{at.Name}}
+		absent := apiextensionsv1.JSONSchemaProps{Enum: enum([]string{"absent"})}
+		all = append(all, apiextensionsv1.JSONSchemaProps{AnyOf: []apiextensionsv1.JSONSchemaProps{
+			{Required: []string{properties}, Properties: map[string]apiextensionsv1.JSONSchemaProps{properties: set}},
+			{Required: []string{ensure}, Properties: map[string]apiextensionsv1.JSONSchemaProps{ensure: absent}},
+		}})
 	}
 	return all
 }

@@ -149,7 +149,7 @@ func impossibleValues(condition, of *apiextensionsv1.JSONSchemaProps) (faults []
 	checker, err := structural.ForObjects(&apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{value: rest}})
 	for i, v := range condition.Enum {
 		if len(v.Raw) == 0 {
-			faults = append(faults, fmt.Errorf(".enum[%d] is null: an attribute that is not set is not managed; remove it", i))
+			faults = append(faults, fmt.Errorf(".enum[%d] is null, which the rest of the schema excludes: remove it, or add nullable: true", i))
 			continue
 		}
 		var listed any

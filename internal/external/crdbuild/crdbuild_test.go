@@ -219,11 +219,10 @@ func TestInvalidSchemasAreRejectedWithTheirAttribute(t *testing.T) {
 		"reference":       {`{type: string, $ref: "#/a"}`, "spec.attributes[zone].schema.$ref"},
 		"default":         {"{type: string, default: a}", "spec.attributes[zone].schema.default is not available"},
 		"nested default":  {"{type: string, items: {type: object, properties: {a: {type: string, default: a}}}}", "spec.attributes[zone].schema.items.properties[a].default is not available"},
-		"nullable":        {"{type: string, nullable: true}", "spec.attributes[zone].schema.nullable is not available"},
 		"pattern":         {`{type: string, pattern: "("}`, "spec.attributes[zone].schema.pattern"},
 		"invalid rule":    {"{type: string, x-kubernetes-validations: [{rule: self +}]}", "spec.attributes[zone].schema.x-kubernetes-validations[0].rule"},
 		"costly rule":     {"{type: string, x-kubernetes-validations: [{rule: \"self.matches(self)\"}, {rule: \"self.split('').all(a, self.split('').all(b, a == b))\"}]}", "spec.attributes[zone].schema.x-kubernetes-validations[1].rule: Forbidden: estimated rule cost exceeds"},
-		"not structural":  {"{type: string, anyOf: [{type: string}]}", "spec.attributes[zone].schema.anyOf[0].type"},
+		"not structural":  {"{type: string, anyOf: [{additionalProperties: {type: string}}]}", "spec.attributes[zone].schema.anyOf[0].additionalProperties: Forbidden: must be undefined to be structural"},
 		"unknown keyword": {"{type: string, format: 3}", "spec.attributes[zone].schema: "},
 	} {
 		t.Run(name, func(t *testing.T) {

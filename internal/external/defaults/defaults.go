@@ -38,6 +38,7 @@ type Defaults struct {
 type attribute struct {
 	name  string
 	kind  string // as in [definition.SchemaType]
+	of    *v1alpha1.ExternalAttribute
 	value *expression.Value
 }
 
@@ -56,13 +57,12 @@ func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefiniti
 		if at.Default == "" {
 			continue
 		}
-		kind := definition.SchemaType(at)
-		value, err := env.CompileValue(at.Default, kind)
+		value, err := env.CompileValue(at.Default, definition.Types(at)...)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("spec.attributes[%s].default: %w", at.Name, err))
 			continue
 		}
-		all.all = append(all.all, attribute{at.Name, kind, value})
+		all.all = append(all.all, attribute{at.Name, definition.SchemaType(at), at, value})
 	}
 	return all, errors.Join(faults...)
 }
@@ -121,33 +121,10 @@ func (d *Defaults) addTo(set map[string]any, r *v1alpha1.External) error {
 // evaluate returns a value of the attribute's type, or nil.
 func (a attribute) evaluate(vars map[string]any, limit int) (value any, cost int, err error) {
 	value, cost, err = a.value.Evaluate(vars, limit)
-	is := kindOf(value)
-	if number, ok := value.(float64); ok && a.kind == "integer" && number == float64(int64(number)) {
-		is = a.kind
-	}
-	if err == nil && value != nil && is != a.kind && (is != "integer" || a.kind != "number") {
-		err = fmt.Errorf("it returns %s, but must return %s", is, a.kind)
+	if err == nil && value != nil && !definition.Fits(a.of, value) {
+		err = fmt.Errorf("it returns %s, but must return %s", definition.TypeOf(value), definition.TypeWords(a.of))
 	}
 	return value, cost, err
-}
-
-// kindOf returns the type of a value in the terms of JSON schemas.
-func kindOf(value any) string {
-	switch value.(type) {
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case int64:
-		return "integer"
-	case float64:
-		return "number"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	}
-	return "null"
 }
 
 // propertiesOf decodes the properties of a resource. Integers stay integers.

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/valueschema"
 )
 
 // maxFiles is the maximum size of all files in an ExternalType, in bytes.
@@ -19,16 +21,33 @@ const maxFiles = 256 << 10
 // ensure is the name of no attribute: it is a field of each resource.
 const ensure = "ensure"
 
-// SchemaType returns the type in the schema of an attribute: string, integer, number, boolean, array or object; "" for
-// another one.
-func SchemaType(a *v1alpha1.ExternalAttribute) string {
-	var s struct {
-		Type string `json:"type"`
+// Types returns the types that the schema of an attribute allows, with null, as in [valueschema.Types]; none if it allows all.
+func Types(a *v1alpha1.ExternalAttribute) []string {
+	if a.Schema == nil {
+		return nil
 	}
-	if a.Schema == nil || json.Unmarshal(a.Schema.Raw, &s) != nil {
+	return valueschema.Types(a.Schema.Raw)
+}
+
+// TypeWords returns the types that the schema of an attribute allows as a sentence has them, such as string or null.
+func TypeWords(a *v1alpha1.ExternalAttribute) string {
+	return cmp.Or(valueschema.Words(Types(a)), "any type")
+}
+
+// TypeOf returns the type of a decoded value in the terms of JSON schemas.
+func TypeOf(value any) string { return valueschema.Of(value) }
+
+// Fits reports whether the type of a decoded value is one that the schema of an attribute allows.
+func Fits(a *v1alpha1.ExternalAttribute, value any) bool { return valueschema.Allows(Types(a), value) }
+
+// SchemaType returns the only type that the schema of an attribute allows besides null: string, integer, number, boolean, array or
+// object; "" if there are several.
+func SchemaType(a *v1alpha1.ExternalAttribute) string {
+	all := slices.DeleteFunc(Types(a), func(name string) bool { return name == valueschema.Null })
+	if len(all) != 1 {
 		return ""
 	}
-	return s.Type
+	return all[0]
 }
 
 // Enum returns the values that the schema of an attribute lists, nil if it lists none. Numbers are of type [json.Number].
@@ -61,6 +80,9 @@ func Format(a *v1alpha1.ExternalAttribute) string {
 // check returns what is wrong with an ExternalType beyond the schema of its own definition. It checks that schema's most
 // important rules again, because not every manifest passes through an API server.
 func check(t *v1alpha1.ExternalType) error {
+	if err := checkLimits(&t.Spec); err != nil {
+		return err
+	}
 	c := &checker{spec: &t.Spec}
 	c.add(t.Name != "" && t.Name == strings.ToLower(t.Name) && !strings.ContainsAny(t.Name, "./@"),
 		"metadata.name %q is not the plural of the kind in lower case, such as dnszones", t.Name)
@@ -124,18 +146,25 @@ func (c *checker) attributes() {
 		c.add(!seen[a.Name], "%s is declared twice", field)
 		seen[a.Name] = true
 		c.add(a.Description != "", "%s.description is missing", field)
-		c.add(slices.Contains([]string{"string", "integer", "number", "boolean", "array", "object"}, SchemaType(a)),
-			"%s.schema has the type %q: use string, integer, number, boolean, array or object", field, SchemaType(a))
+		c.schema(field, a)
 		c.behaviour(field, a)
 	}
 	c.add(len(namevarsOf(c.spec)) > 0, "no attribute has the behaviour Namevar: mark those that identify an object")
 }
 
+func (c *checker) schema(field string, a *v1alpha1.ExternalAttribute) {
+	if a.Schema == nil {
+		c.add(false, "%s.schema is missing", field)
+	} else if _, err := valueschema.Structural(a.Schema.Raw); err != nil {
+		c.add(false, "%s.schema%w", field, err)
+	}
+}
+
 func (c *checker) behaviour(field string, a *v1alpha1.ExternalAttribute) {
-	kind := SchemaType(a)
-	switch a.Behaviour {
+	switch kind := SchemaType(a); a.Behaviour {
 	case v1alpha1.BehaviourNamevar:
-		c.add(slices.Contains([]string{"string", "integer"}, kind), "%s is a Namevar of type %s: use a string or an integer", field, kind)
+		c.add(len(Types(a)) == 1 && slices.Contains([]string{"string", "integer"}, kind), "%s is a Namevar of the type %s: use a string or an integer",
+			field, TypeWords(a))
 		c.add(!a.Sensitive, "%s is a sensitive Namevar, but names are shown: make it another attribute", field)
 	case v1alpha1.BehaviourReadOnly:
 		c.add(!a.Required && a.Default == "", "%s is ReadOnly, so nobody can set it: remove required and default", field)
@@ -143,7 +172,7 @@ func (c *checker) behaviour(field string, a *v1alpha1.ExternalAttribute) {
 	default:
 		c.add(false, "%s.behaviour %q is not known: use Property, Namevar, Parameter, InitOnly or ReadOnly", field, a.Behaviour)
 	}
-	c.add(a.Match == "" || kind == "array", "%s.match is for lists, but the type is %s", field, kind)
+	c.add(a.Match == "" || Fits(a, []any{}), "%s.match is for lists, but the type is %s", field, TypeWords(a))
 	c.feature(field+".feature", a.Feature)
 	for value, feature := range a.ValueFeatures {
 		c.feature(fmt.Sprintf("%s.valueFeatures[%s]", field, value), feature)

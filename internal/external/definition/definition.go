@@ -38,11 +38,11 @@ type Definition struct {
 // New returns the definition of an ExternalType, with the defaults set that Fettle knows without a resource. The error
 // joins all faults, each of which names a field.
 func New(t *v1alpha1.ExternalType) (*Definition, error) {
-	digest, err := Digest(t.Spec)
-	if err != nil {
+	if err := check(t); err != nil {
 		return nil, err
 	}
-	if err := check(t); err != nil {
+	digest, err := Digest(t.Spec)
+	if err != nil {
 		return nil, err
 	}
 	d := &Definition{Name: t.Name, Spec: *t.Spec.DeepCopy(), Digest: digest}

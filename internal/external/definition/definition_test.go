@@ -1,6 +1,7 @@
 package definition_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func TestFaultsNameTheField(t *testing.T) {
 		"no attribute has the behaviour Namevar":                 {"behaviour: Namevar, ", ""},
 		"spec.attributes[ttl] is declared twice":                 {"{name: name,", "{name: ttl,"},
 		"ensure is a field of every resource":                    {"{name: ttl,", "{name: ensure,"},
-		`spec.attributes[ttl].schema has the type "float"`:       {"type: integer", "type: float"},
+		`spec.attributes[ttl].schema.type has "float"`:           {"type: integer", "type: float"},
 		"spec.attributes[ttl].match is for lists":                {"{name: ttl,", "{name: ttl, match: Ordered,"},
 		`spec.attributes[ttl].feature "fast" is not one of`:      {"{name: ttl,", "{name: ttl, feature: fast,"},
 		`spec.attributes[ttl].behaviour "Odd" is not known`:      {"{name: ttl,", "{name: ttl, behaviour: Odd,"},
@@ -153,6 +154,37 @@ func TestTypesThatDifferOnlyInTheirProgramAcceptTheSame(t *testing.T) {
 		}
 		if got := one.AcceptsSame(other); got != same || other.Digest == one.Digest {
 			t.Errorf("after %q became %q, it accepts the same: %t", edit[0], edit[1], got)
+		}
+	}
+}
+
+func TestSchemasBeyondTheLimitsAreRefusedBeforeTheyAreCompiled(t *testing.T) {
+	t.Parallel()
+
+	repeated := func(n int, text string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = strings.ReplaceAll(text, "#", strconv.Itoa(i))
+		}
+		return strings.Join(all, ", ")
+	}
+	nested := func(n int) string {
+		return strings.Repeat("{type: object, properties: {a: ", n) + "{type: string}" + strings.Repeat("}}", n)
+	}
+	for name, tt := range map[string]struct{ schema, want string }{
+		"depth":             {nested(31), ""},
+		"more depth":        {nested(32), "spec.attributes[ttl].schema has more than 64 objects and lists in each other: "},
+		"alternatives":      {"{type: string, anyOf: [" + strings.Repeat("{anyOf: [", 4000) + "{}" + strings.Repeat("]}", 4000) + "]}", "spec.attributes[ttl].schema has more than 64 "},
+		"values":            {"{type: string, enum: [" + repeated(9_900, "v#") + "]}", ""},
+		"more values":       {"{type: string, enum: [" + repeated(10_000, "v#") + "]}", "spec.attributes[ttl].schema and the schemas before it have more than 10000 keys and values: "},
+		"rules":             {"{type: string, x-kubernetes-validations: [" + repeated(128, `{rule: "true"}`) + "]}", ""},
+		"more rules":        {"{type: string, x-kubernetes-validations: [" + repeated(129, `{rule: "true"}`) + "]}", "have more than 128 rules in x-kubernetes-validations: "},
+		"text of rules":     {`{type: string, x-kubernetes-validations: [{rule: "` + strings.Repeat("x", 33<<10) + `"}]}`, "have rules of more than 32 KiB in x-kubernetes-validations: "},
+		"a value like rule": {"{type: string, enum: [" + repeated(300, "rule, a#") + "]}", ""},
+	} {
+		_, err := definition.New(parse(t, strings.Replace(zone, "{type: integer}", tt.schema, 1)))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v\nwant %s", name, err, tt.want)
 		}
 	}
 }

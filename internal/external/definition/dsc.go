@@ -53,15 +53,21 @@ func (r *Resource) Removes() (bySet, byDelete bool) {
 	return false, r.Manifest.Delete != nil
 }
 
-// CanBeSecret reports whether a Secret can have the value of an attribute: of one with text, or of a sensitive object as
-// JSON.
+// CanBeSecret reports whether a Secret can have the value of an attribute: of one with text, among integers if need be, or of a
+// sensitive object as JSON. The rules of a definition do not see other attributes of several types.
 func (d *Definition) CanBeSecret(a *v1alpha1.ExternalAttribute) bool {
-	kind := SchemaType(a)
-	if a.Behaviour == v1alpha1.BehaviourReadOnly || a.Behaviour == v1alpha1.BehaviourNamevar || kind != "string" && (kind != "object" || !a.Sensitive) {
+	if a.Behaviour == v1alpha1.BehaviourReadOnly || a.Behaviour == v1alpha1.BehaviourNamevar || !holdsText(a) && (SchemaType(a) != "object" || !a.Sensitive) {
 		return false
 	}
 	return d.DSC == nil || d.DSC.exposes(a) == ""
 }
+
+func holdsText(a *v1alpha1.ExternalAttribute) bool {
+	return Fits(a, "") && !Fits(a, true) && !Fits(a, []any{}) && !Fits(a, map[string]any{}) && !Fits(a, fraction)
+}
+
+// fraction is a number that is no integer.
+const fraction = 0.5
 
 // exposes returns the command through which other users of a host could see an attribute; "" if there is none.
 func (r *Resource) exposes(a *v1alpha1.ExternalAttribute) string {
