@@ -72,6 +72,10 @@ func (s catalogView) Kind(name string) (resource.Kind, bool) {
 
 func (s catalogView) Facts() resource.Facts { return s.r.Facts }
 
+// mostGenerated is the maximum number of reports about the resources that one resource generates. Users can make any number of
+// files, and each report takes memory until the end of the run.
+const mostGenerated = 50_000
+
 // generate handles the resources that a resource generates, one by one, before its dependents. If
 // one fails, the dependents are skipped, but the other generated resources are still handled.
 func (r *run) generate(ctx context.Context, e *entry) {
@@ -82,15 +86,18 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	call.Note = e.addNote
 	h := call.Reader(r.Reader)
 	e.complete = true
+	before := len(r.reports)
 	err := resource.Guarded(func() error {
-		for res, err := range e.Resource.Generate(host.UntilAbort(ctx), h, catalogView{r, e}) {
-			if err != nil {
-				return err
-			}
+		for res, err := range e.Resource.Generate(ctx, h, catalogView{r, e}) {
 			if ctx.Err() != nil {
 				return fmt.Errorf("the run was stopped before all was done: %w", ctx.Err())
 			}
-			r.applyGenerated(host.UntilAbort(ctx), e, res)
+			if err != nil {
+				return err
+			}
+			if r.applyGenerated(ctx, e, res); len(r.reports)-before >= mostGenerated {
+				return fmt.Errorf("more than %d of them are out of sync: the next run continues", mostGenerated)
+			}
 		}
 		return nil
 	})
@@ -110,7 +117,7 @@ func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Res
 	c.situation.Noop = parent.situation.Noop
 	r.choose(c)
 	if decide.Refusal(c.situation).Action == decide.Keep {
-		c.situation.ReadError = r.readOne(ctx, r.reader, c)
+		r.noteReadError(ctx, c, r.readOne(ctx, r.reader, c))
 		c.thing = c.Thing()
 		r.compare(c)
 	}
@@ -146,6 +153,7 @@ func (r *run) inCatalog(ctx context.Context, c *entry) *entry {
 // that its events go to the same resources.
 func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Resource) {
 	c := r.readGenerated(ctx, parent, res)
+	ctx = host.UntilAbort(ctx)
 	if r.inCatalog(ctx, c) != nil {
 		return
 	}

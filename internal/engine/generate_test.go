@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,5 +158,27 @@ func TestGeneratorReceivesCatalogNames(t *testing.T) {
 	transact(t, []resource.Item{w.item(t, "Nest/n", red), w.item(t, "Thing/s", red), w.item(t, "Thing/b", red)})
 	if diff := cmp.Diff([]string{"b", "s"}, w.others); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Users can make any number of files in a directory, each of which is reported.
+func TestReportsOfGeneratedResourcesAreBounded(t *testing.T) {
+	const most = 50_000
+	w := newWorld()
+	names := make([]string, most+1)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	w.nested = map[string][]string{"n": names}
+	w.things["n"] = redThing("n")
+	for _, want := range []report.Counts{{Changed: most, Failed: 1}, {Changed: 1}} {
+		result := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
+		if result.Counts.Changed != want.Changed || result.Counts.Failed != want.Failed {
+			t.Errorf("got %+v, want %+v", result.Counts, want)
+		}
+		last := lines(result)[len(lines(result))-1]
+		if says := "more than 50000 of them are out of sync: the next run continues"; strings.Contains(last, says) != (want.Failed > 0) {
+			t.Errorf("the last line is %s", last)
+		}
 	}
 }

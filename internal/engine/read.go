@@ -24,13 +24,22 @@ func (r *run) read(ctx context.Context, e *entry) {
 	if e.ended == nil && !r.isFresh(e) {
 		r.readState(ctx, e)
 	}
-	e.situation.ReadError = e.readErr
+	r.noteReadError(ctx, e, e.readErr)
 	if e.readErr != nil {
 		r.noteAppliedFirst(e)
 	}
 	r.compare(e)
 	r.audit(e)
 	e.took += r.Now().Sub(began)
+}
+
+// noteReadError records why a resource was not read: the end of the run, which interrupts reads, or another error.
+func (r *run) noteReadError(ctx context.Context, e *entry, err error) {
+	e.situation.ReadError = err
+	if err != nil && ctx.Err() != nil {
+		e.situation.Stopped = context.Cause(ctx)
+		r.stopped = e.situation.Stopped
+	}
 }
 
 // compare compares the state that was read with the desired one.

@@ -116,14 +116,14 @@ func (r *run) step(ctx context.Context, first *entry) {
 		r.deferred = append(r.deferred, first.node)
 		return
 	}
-	// The current resource is finished even if the run has to stop.
-	inHand := host.UntilAbort(ctx)
 	r.announce([]*entry{first})
 	r.resume(ctx, first)
-	r.read(inHand, first)
+	r.read(ctx, first)
+	// The current resource is finished even if the run has to stop, once it was read.
+	inHand := host.UntilAbort(ctx)
 	group := []*entry{first}
 	for _, n := range r.batchWith(ctx, first) {
-		r.read(inHand, r.entries[n])
+		r.read(ctx, r.entries[n])
 		group = append(group, r.entries[n])
 	}
 	began := r.Now()

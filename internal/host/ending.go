@@ -30,9 +30,26 @@ const growth = 64 << 20
 // ErrGrows is the error of reading a file that grows without end.
 var ErrGrows = fmt.Errorf("it grows by more than %d MiB while it is read: find out what writes to it", growth>>20)
 
-// NoLongerThan returns a reader of r, a file of this size in bytes. It fails with [ErrGrows] if the file turns out
-// much larger: its owner can make it grow without end while it is read.
-func NoLongerThan(r io.Reader, size int64) io.Reader { return &sizedReader{r, size + growth} }
+// MaxContent is the size in bytes of the largest file of which the content is read. A user can make a sparse file of any size
+// in a moment.
+const MaxContent = 16 << 30
+
+// NoLongerThan returns a reader of r, a file of this size in bytes. It fails at once if that is more than [MaxContent], and
+// with [ErrGrows] if the file turns out much larger: its owner can make it grow without end while it is read.
+func NoLongerThan(r io.Reader, size int64) io.Reader {
+	if size > MaxContent {
+		return tooLarge(size)
+	}
+	return &sizedReader{r, size + growth}
+}
+
+// tooLarge is the size of a file that is not read.
+type tooLarge int64
+
+func (t tooLarge) Read([]byte) (int, error) {
+	return 0, fmt.Errorf("it has %d bytes, and the content of at most %d GiB is read: compare it by checksum: mtime, "+
+		"audit mtime instead of content, or remove the file", int64(t), MaxContent>>30)
+}
 
 type sizedReader struct {
 	r    io.Reader

@@ -18,6 +18,8 @@ type Reader interface {
 	// IsSecret reports whether the content of a file must not be shown or saved. The sum is its
 	// SHA-256 in hexadecimal; see [Bucket].
 	IsSecret(path, sum string) (bool, error)
+	// FitsBucket returns an error if a file of this size, in bytes, can't be saved in the bucket of the run; see [Bucket].
+	FitsBucket(path string, size int64) error
 
 	call() *Call
 }
@@ -109,6 +111,14 @@ func (s *scope) Note(text string) {
 }
 
 func (s *scope) IsSecret(path, sum string) (bool, error) { return s.bucket().IsSecret(path, sum) }
+
+// FitsBucket implements [Reader]. Where there is no bucket, nothing is saved.
+func (s *scope) FitsBucket(path string, size int64) error {
+	if s.c.Bucket == nil {
+		return nil
+	}
+	return s.c.Bucket.Fits(path, size)
+}
 
 func (s *scope) bucket() Bucket {
 	if s.c.Bucket == nil {

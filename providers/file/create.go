@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
@@ -195,7 +196,7 @@ func (w *writer) replaceContent(ctx context.Context, property string) error {
 	if err == nil {
 		err = w.writeFile(ctx, desiredMode(w.want, bits, false))
 	}
-	if err == nil || w.takesFromUser() || errors.Is(err, host.ErrChanged) {
+	if err == nil || w.takesFromUser() || errors.Is(err, host.ErrChanged) || errors.Is(err, resource.ErrNotBegun) {
 		return w.propertyError(property, err)
 	}
 	return errors.Join(w.propertyError(property, err), w.setOldMetadata())
@@ -236,10 +237,26 @@ func (w *writer) put(ctx context.Context, name string, f host.NewFile) error {
 	}
 	defer content.Close()
 	f.Content = content
+	if w.is.found.kind != entry.Directory { // which was removed before
+		f.Content = untilStopped{content, w.host}
+	}
 	if _, err = w.dir.WriteFile(ctx, name, f); err != nil {
 		return cannot("write file", err)
 	}
 	return w.forgetSecret(ctx)
+}
+
+// untilStopped reads content until the run has to stop. What was written until then is discarded.
+type untilStopped struct {
+	io.Reader
+	run resource.Writer
+}
+
+func (r untilStopped) Read(p []byte) (int, error) {
+	if r.run.Stopped() != nil {
+		return 0, resource.ErrNotBegun
+	}
+	return r.Reader.Read(p)
 }
 
 // openContent opens the content to write; it is empty if none is managed.

@@ -34,7 +34,7 @@ func (p posix) checkRecursion(ctx context.Context, h resource.Reader, want Attri
 		return err
 	}
 	defer w.Close()
-	if limit > 0 && hasMoreThan(w, limit) {
+	if limit > 0 && hasMoreThan(ctx, w, limit) {
 		return fmt.Errorf("%s has more than %d files below it: raise maxFiles, or leave some out by ignore or recurseLimit", want.Path, limit)
 	}
 	return nil
@@ -42,10 +42,10 @@ func (p posix) checkRecursion(ctx context.Context, h resource.Reader, want Attri
 
 // hasMoreThan stops counting at the limit. Entries that can't be counted fail later, when
 // the directory is walked.
-func hasMoreThan(w *walk.Walk, limit int) bool {
+func hasMoreThan(ctx context.Context, w *walk.Walk, limit int) bool {
 	count := 0
 	w.Purge = false
-	err := w.Each(func(walk.Entry) error {
+	err := w.Each(ctx, func(walk.Entry) error {
 		if count++; count > limit {
 			return walk.ErrStop
 		}
@@ -107,7 +107,7 @@ func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes,
 	w.Purge = w.Purge && !missing
 	w.Others = walk.NewOthers(h, want.Path, c.Names("File"), func(p string) bool { return c.Has("File", p) })
 	count := 0
-	err = w.Each(func(e walk.Entry) error {
+	err = w.Each(ctx, func(e walk.Entry) error {
 		if e.Fate == walk.Kept && !managesMetadata(want) {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/owner"
 )
@@ -30,9 +31,9 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 	changes := changes(w.Changes)
 	creates := changes.has(resource.Ensure)
 	if creates && ensure(w.Want) == resource.Absent {
-		return precheckRemoval(w)
+		return errors.Join(precheckRemoval(w), precheckBackup(h, w))
 	}
-	var errs []error
+	errs := []error{precheckBackup(h, w)}
 	if creates {
 		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
@@ -46,6 +47,16 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 		errs = append(errs, p.precheckSource(ctx, h, w.Want))
 	}
 	return errors.Join(errs...)
+}
+
+// precheckBackup rejects the replacement of a file that is too large to be backed up.
+func precheckBackup(h resource.Reader, w resource.Write[Attributes]) error {
+	changes, is := changes(w.Changes), w.Is.found
+	replaced := changes.has(resource.Ensure) || changes.has("content")
+	if to := backupTo(w.Want); is.kind != entry.Regular || !replaced || to == backup.None {
+		return nil
+	}
+	return backup.Refused(w.Want.Path, h.FitsBucket(w.Want.Path, is.info.Size))
 }
 
 // precheckRemoval considers that an empty directory is deleted without force.

@@ -42,7 +42,7 @@ var errStop = errors.New("the walk was stopped")
 
 // Generate implements [resource.Generator]: a removal for each file that is due, and for a directory
 // after the files in it.
-func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if ref, missing := c.Missing("File"); missing {
 			yield(nil, fmt.Errorf("nothing is removed while %s is withheld or invalid, because it may manage files here: correct it first", ref))
@@ -54,7 +54,7 @@ func (p posix) Generate(_ context.Context, h resource.Reader, want Attributes, c
 			return
 		}
 		w := walk{
-			h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, c),
+			ended: ctx.Err, h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, c),
 			identities: sync.OnceValue(func() map[string]bool { return identities(h, c) }),
 		}
 		if err := w.all(yield); err != nil && !errors.Is(err, errStop) {
@@ -97,6 +97,7 @@ func isBelow(p, top string) bool {
 // there, through no symlink. It has the names of the directories on its way in memory and nothing
 // else, however many files there are, and few of them open.
 type walk struct {
+	ended   func() error // why the walk has to end, or nil
 	h       host.Reader
 	want    Attributes
 	least   *int64 // size in bytes
@@ -145,6 +146,9 @@ type node struct {
 
 // look describes a file by its name relative to the top, and closes it again.
 func (w walk) look(name string, depth int) (node, error) {
+	if err := w.ended(); err != nil {
+		return node{}, err
+	}
 	if name == "." {
 		return w.describe(w.top, depth)
 	}

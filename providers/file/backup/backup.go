@@ -61,10 +61,15 @@ func (b Backup) Save(ctx context.Context, dir host.WritableHandle, name string, 
 	case info.IsDir():
 		err = b.saveTree(ctx, old)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot back up %s; will not replace it: %w", b.Path, err)
+	return Refused(b.Path, err)
+}
+
+// Refused is the error of a file that is not replaced because it can't be backed up; nil if err is.
+func Refused(path string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("cannot back up %s; will not replace it: %w", path, err)
 }
 
 // saveBeside applies the size limit of the bucket: a copy takes as much room anywhere.

@@ -39,7 +39,14 @@ func openLocal(h host.Reader, s Source) (io.ReadCloser, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return file.Open()
+	content, err := file.Open()
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{host.NoLongerThan(content, file.Info().Size), content}, nil
 }
 
 // LookupTree opens a directory to be copied, and returns where its entries are found again.

@@ -4,6 +4,7 @@ package walk
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,6 +39,7 @@ type Walk struct {
 	Others Others
 
 	visit func(Entry) error
+	ended func() error // why the walk has to end, or nil
 	names host.Names
 }
 
@@ -79,9 +81,9 @@ func (w *Walk) Close() {
 
 // Each visits every entry, a directory before those in it unless it is purged. An entry that
 // can't be looked at does not prevent others from being visited: its owner may have made it
-// so. The first error is returned at the end.
-func (w *Walk) Each(visit func(Entry) error) error {
-	w.visit = visit
+// so. The first error is returned at the end. The end of ctx ends the walk.
+func (w *Walk) Each(ctx context.Context, visit func(Entry) error) error {
+	w.visit, w.ended = visit, ctx.Err
 	l := level{dir: ".", depth: 1, purge: w.Purge}
 	if w.Managed.exists() {
 		l.above = append(l.above, identityOf(w.Managed.tree.Top))
@@ -153,6 +155,9 @@ func (w *Walk) list(l level) (names, inSource []string, err error) {
 }
 
 func (w *Walk) enter(l level, name string, copied bool) (stays bool, err error) {
+	if err := w.ended(); err != nil {
+		return true, err
+	}
 	p := path.Join(l.dir, name)
 	if ignored(w.Ignore, name) || w.Others.manage(w.Managed.path(p)) {
 		return true, nil

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -116,12 +117,44 @@ func fill(ctx context.Context, file *os.File, content io.Reader) (sum [sha256.Si
 	if content == nil {
 		content = strings.NewReader("")
 	}
-	hash := sha256.New()
+	hash, holes := sha256.New(), &sparse{file: file}
 	// io.Copy must go through both writers and see ctx.
-	if _, err = io.Copy(io.MultiWriter(file, hash), host.EndingWith(ctx, content)); err != nil {
-		return sum, err
+	if _, err = io.Copy(io.MultiWriter(holes, hash), host.EndingWith(ctx, content)); err == nil {
+		err = holes.end()
 	}
-	return [sha256.Size]byte(hash.Sum(nil)), nil
+	return [sha256.Size]byte(hash.Sum(nil)), err
+}
+
+// sparse writes zeros as holes, which take no room: a user's sparse file can be larger than the disk.
+type sparse struct {
+	file *os.File
+	hole int64 // zeros that were not written yet
+}
+
+func (s *sparse) Write(p []byte) (int, error) {
+	if len(p) == 0 || p[0] == 0 && bytes.Equal(p[1:], p[:len(p)-1]) {
+		s.hole += int64(len(p))
+		return len(p), nil
+	}
+	if s.hole > 0 {
+		if _, err := s.file.Seek(s.hole, io.SeekCurrent); err != nil {
+			return 0, err
+		}
+		s.hole = 0
+	}
+	return s.file.Write(p)
+}
+
+// end extends the file by a hole at its end.
+func (s *sparse) end() error {
+	if s.hole == 0 {
+		return nil
+	}
+	at, err := s.file.Seek(s.hole, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	return s.file.Truncate(at)
 }
 
 // apply comes after the content and sets the mode last: a write and a chown may
