@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 )
@@ -87,15 +88,20 @@ func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogE
 // actsIn returns a function that returns what a node can do for resources of Remote types. It notes when that changes because
 // time passes.
 func (r *Fleet) actsIn(s *snapshot) func(*v1alpha1.NodeCatalog) placement.Node {
+	if !s.external.HasRemote() {
+		return func(*v1alpha1.NodeCatalog) placement.Node { return placement.Node{} }
+	}
 	now := r.Clock.Now()
+	silences := r.Heartbeats.Silences(now)
 	return func(nc *v1alpha1.NodeCatalog) placement.Node {
-		if !s.external.HasRemote() {
-			return placement.Node{}
-		}
 		spec := r.specs.of(nc)
+		var silence *heartbeat.Silence
+		if is, silent := silences[nc.Name]; silent {
+			silence = &is
+		}
 		is, next := acting.Node{
 			Spec: spec.NodeCatalogSpec, Generation: spec.generation, Applied: spec.applied(spec.digest, nc.Status), Reported: nc,
-			Silent: r.Heartbeats.Silent(nc.Name), SilentFor: r.Heartbeats.SilentFor(nc.Name, now),
+			Silence: silence, Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(),
 		}.Holds(s.external.Remote)
 		if at := now.Add(next); next > 0 && (r.placeAt.IsZero() || at.Before(r.placeAt)) {
 			r.placeAt = at

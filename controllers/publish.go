@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -155,7 +156,7 @@ func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSp
 
 func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
 	f := deselection.Fleet{
-		Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: deselection.DefaultMaxPercent,
+		Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(),
 		UID: r.edits.UID,
 		Confirmation: func(ref v1alpha1.ResourceRef) string {
 			if o := s.live[ref]; o != nil {
@@ -164,11 +165,11 @@ func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
 			return ""
 		},
 	}
-	if r.MaxDeselection != nil {
-		f.MaxPercent = *r.MaxDeselection
-	}
 	return f
 }
+
+// maxPercent is the share of nodes that may lose resources, or fall silent, at once without a hold.
+func (r *Fleet) maxPercent() int { return *cmp.Or(r.MaxDeselection, new(deselection.DefaultMaxPercent)) }
 
 // noteWrite notes the result of a write, which is nil if the cache is behind. That the API server rejects a
 // NodeCatalog concerns that node alone, and is no error.

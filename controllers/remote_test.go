@@ -48,9 +48,12 @@ func actingNodes(ctx context.Context, w *world, zoneSpec string, names ...string
 }
 
 // beats has the agent of a node renew its Lease.
-func beats(w *world, name string) {
+func beats(w *world, name string) { beat(w, name, w.clock.Now()) }
+
+// beat observes the Lease of an agent that renewed it at a time.
+func beat(w *world, name string, at time.Time) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: w.clock.Now()}, new(int32(60))
+	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: at}, new(int32(60))
 	w.fleet.Heartbeats.Observe(lease, w.clock.Now())
 }
 
@@ -129,16 +132,17 @@ var _ = Describe("A resource of a Remote type", func() {
 		w.passAfter(ctx, 40*time.Second)
 		othersBeat()
 		wait := w.passAfter(ctx, 30*time.Second) // the Lease has expired
+		acting, _ := acts(ctx, "example", all...)
+		Expect(acting).To(Equal([]string{first}), "others may be silent, too")
+		Expect(wait).To(BeNumerically("<=", 50*time.Second))
+		othersBeat()
+		w.passAfter(ctx, 50*time.Second)
 		acting, stopping := acts(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal([]string{first}))
-		wait = min(wait, w.pass(ctx))
-		Expect(wait).To(BeNumerically("<=", time.Minute))
-		othersBeat()
-		w.passAfter(ctx, 20*time.Second)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Reconciling=True Moving"))
 		othersBeat()
-		w.passAfter(ctx, 40*time.Second)
+		w.pass(ctx)
 		acting, stopping = acts(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
@@ -153,6 +157,49 @@ var _ = Describe("A resource of a Remote type", func() {
 		w.pass(ctx)
 		now, _ := acts(ctx, "example", all...)
 		Expect(now).To(Equal(acting))
+	})
+
+	It("stays where it is while many agents fall silent at once, and says so", func(ctx SpecContext) {
+		w := newWorld()
+		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
+		applied(ctx, first)
+		last := w.clock.Now()
+		beat(w, first, last)
+		beat(w, others[1], last)
+		w.passAfter(ctx, 40*time.Second)
+		beats(w, others[0])
+		w.passAfter(ctx, 30*time.Second)
+		for range 10 {
+			beats(w, others[0])
+			w.passAfter(ctx, 50*time.Second)
+		}
+		acting, stopping := acts(ctx, "example", all...)
+		Expect(acting).To(Equal([]string{first}))
+		Expect(stopping).To(BeEmpty())
+		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False TakeoverHeld", "Stalled=True TakeoverHeld"))
+		Expect(messageOfZone(ctx, "example")).To(Equal("node " + first + " acts for it and is silent, and no other node takes over, " +
+			"because the agents of 2 of 3 nodes fell silent at about the same time: bring the agents back or, if the machine of " + first + " has stopped for good, delete that Node"))
+
+		By("the manager is another one")
+		w = successor(w)
+		beat(w, first, last)
+		beat(w, others[1], last)
+		for range 5 {
+			beats(w, others[0])
+			w.passAfter(ctx, 50*time.Second)
+			acting, _ = acts(ctx, "example", all...)
+			Expect(acting).To(Equal([]string{first}))
+		}
+
+		By("the other agent is heard again")
+		beats(w, others[0])
+		beats(w, others[1])
+		w.pass(ctx)
+		w.pass(ctx)
+		acting, _ = acts(ctx, "example", all...)
+		Expect(acting).To(HaveLen(1))
+		Expect(acting).NotTo(ContainElement(first))
+		Expect(messageOfZone(ctx, "example")).NotTo(ContainSubstring("silent"))
 	})
 
 	It("moves from a node that it no longer selects once that confirms it", func(ctx SpecContext) {

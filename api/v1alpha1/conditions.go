@@ -50,6 +50,7 @@ const (
 
 	ReasonNoActingNode = "NoActingNode" // of a Remote type: no selected node has an agent that could act for it
 	ReasonMoving       = "Moving"       // of a Remote type: another node takes over once the one before it has stopped
+	ReasonTakeoverHeld = "TakeoverHeld" // of a Remote type: the acting node fell silent together with too many others
 
 	ReasonUnexposedSecret      = "UnexposedSecret"      // a Secret is missing, or lacks the label fettle.dev/expose-to-nodes
 	ReasonUnprotectedTargeting = "UnprotectedTargeting" // a node could select itself as the recipient of a secret

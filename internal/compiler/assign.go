@@ -31,11 +31,12 @@ type assigner struct {
 	groups   map[string]*nodeGroup
 	over     map[string]bool         // the templates that exceed a limit, by ID
 	unplaced map[*Draft]*fault.Fault // why no node acts for drafts of Remote types
+	held     map[*Draft]*fault.Fault // why a silent node remains the acting one
 }
 
 // newAssigner selects nodes and evaluates all expressions.
 func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
-	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}}
+	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}, held: map[*Draft]*fault.Fault{}}
 	for i, n := range nodes {
 		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
 	}
@@ -230,7 +231,7 @@ func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) fault.Fi
 		}
 	}
 	for _, d := range a.revision.Drafts {
-		if f := cmp.Or(d.Fault, a.unplaced[d]); f != nil {
+		if f := cmp.Or(d.Fault, a.unplaced[d], a.held[d]); f != nil {
 			all.Add(d.Ref, f, selected[d.Ref]...)
 		}
 	}

@@ -27,7 +27,11 @@ const (
 type Node struct {
 	Name string
 	// Able means that its agent runs, as far as the manager knows.
-	Able  bool
+	Able bool
+	// Keeps means that the node stays the acting one for what it acts for, although it is not Able.
+	Keeps bool
+	// Held explains Keeps if that lasts until a person acts; "" if it ends by itself.
+	Held  string
 	Holds map[v1alpha1.ResourceRef]Hold
 }
 
@@ -122,7 +126,7 @@ func (u unit) choose(nodes map[string]*Node) string {
 
 // A standing is what speaks for a candidate.
 type standing struct {
-	able   bool
+	able   bool   // or keeps what it acts for
 	acting int    // the number of resources that it acts for
 	known  int    // the number of those that it acts for or has acted for
 	rank   string // a hash, which spreads units over nodes and changes little when nodes come and go
@@ -139,6 +143,7 @@ func (u unit) standing(n *Node) standing {
 			s.known++
 		}
 	}
+	s.able = s.able || n.Keeps && s.acting > 0
 	sum := sha256.Sum256([]byte(string(u.refs[0]) + "\x00" + n.Name))
 	s.rank = string(sum[:])
 	return s

@@ -60,6 +60,21 @@ func TestDecide(t *testing.T) {
 			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), lost("b", nil)},
 			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
 		},
+		"it stays if it keeps what it acts for": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/x": acting}}, able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+		},
+		"a node that keeps what it acts for gets nothing new": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/y": acting}}, able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+		},
+		"nor does it go on with what it was told to stop": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/x": stopped}}, able("b", nil)},
+			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+		},
 		"first, the acting node is to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
 			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), able("b", nil)},

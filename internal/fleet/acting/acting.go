@@ -7,13 +7,16 @@
 package acting
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/placement"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A Node is what is known of a node.
@@ -22,8 +25,11 @@ type Node struct {
 	Generation int64                    // of Spec
 	Applied    bool                     // the node reports that it has applied Spec
 	Reported   *v1alpha1.NodeCatalog    // required
-	Silent     bool
-	SilentFor  time.Duration // since its Lease expired
+	// Silence is that of its agent, nil if it is heard.
+	Silence *heartbeat.Silence
+	// Nodes is the number of all nodes, and MaxPercent how many of them may fall silent at once before others take
+	// over from none of them; one always may.
+	Nodes, MaxPercent int
 }
 
 // Holds returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
@@ -31,12 +37,16 @@ type Node struct {
 func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
 	able, confirmed := n.state()
 	is = placement.Node{Able: able, Holds: map[v1alpha1.ResourceRef]placement.Hold{}}
+	var wait limits.Wait
+	if n.Silence != nil {
+		is.Keeps, is.Held = n.keeps()
+		wait.Add(n.Silence.Duration - n.Silence.For)
+	}
 	for _, e := range n.Spec.Entries {
 		if _, remote := deadline(e.Kind); remote {
 			is.Holds[e.Ref()] = placement.Acting
 		}
 	}
-	var wait limits.Wait
 	for _, w := range n.Spec.Withheld {
 		kind, _, _ := strings.Cut(string(w.Ref), "/")
 		limit, remote := deadline(kind)
@@ -44,8 +54,8 @@ func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placem
 			continue
 		}
 		is.Holds[w.Ref] = n.hold(confirmed, limit)
-		if is.Holds[w.Ref] == placement.Stopping && n.Silent {
-			wait.Add(limit - n.SilentFor)
+		if is.Holds[w.Ref] == placement.Stopping && n.Silence != nil {
+			wait.Add(limit - n.Silence.For)
 		}
 	}
 	return is, time.Duration(wait)
@@ -55,13 +65,23 @@ func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placem
 // does nothing, and obeys the newest Spec that it has seen once they are enabled.
 func (n Node) state() (able, confirmed bool) {
 	_, disabled := nodestatus.Disabled(n.Reported)
-	able = n.Reported.Status.AgentVersion != "" && !n.Silent && !disabled
+	able = n.Reported.Status.AgentVersion != "" && n.Silence == nil && !disabled
 	return able, n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
+}
+
+// keeps returns whether a silent node stays the acting one, and why if that does not end by itself. It does for another duration of its
+// Lease, after which all agents that stopped renewing at the same time are known, and for as long as too many of them did:
+// whoever delays the requests of agents must not thereby get their roles, and their secrets.
+func (n Node) keeps() (keeps bool, held string) {
+	if s := n.Silence; s.With > 1 && s.With*100 > n.Nodes*n.MaxPercent {
+		return true, fmt.Sprintf("the agents of %d of %s fell silent at about the same time", s.With, text.Count(n.Nodes, "node"))
+	}
+	return n.Silence.For < n.Silence.Duration, ""
 }
 
 // hold returns whether a node has stopped to act for a resource that is withheld from it.
 func (n Node) hold(confirmed bool, limit time.Duration) placement.Hold {
-	if confirmed || n.Silent && n.SilentFor >= limit {
+	if confirmed || n.Silence != nil && n.Silence.For >= limit {
 		return placement.Stopped
 	}
 	return placement.Stopping

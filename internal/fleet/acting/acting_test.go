@@ -10,9 +10,15 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/placement"
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 )
 
-func remote(kind string) (time.Duration, bool) { return time.Minute, kind == "DNSZone" }
+func remote(kind string) (time.Duration, bool) { return 2 * time.Minute, kind == "DNSZone" }
+
+// silence returns that of an agent whose Lease lasts a minute.
+func silence(since time.Duration, with int) *heartbeat.Silence {
+	return &heartbeat.Silence{For: since, Duration: time.Minute, With: with}
+}
 
 // reports returns a NodeCatalog whose agent has observed a generation.
 func reports(observed int64, adjust ...func(*v1alpha1.NodeCatalogStatus)) *v1alpha1.NodeCatalog {
@@ -43,8 +49,8 @@ func TestHolds(t *testing.T) {
 		"a node without an agent":               {acting.Node{Reported: &v1alpha1.NodeCatalog{}}, false, placement.Stopping, 0},
 		"a node that has yet to apply":          {acting.Node{Reported: reports(1)}, true, placement.Stopping, 0},
 		"a node that has applied":               {acting.Node{Reported: reports(2), Applied: true}, true, placement.Stopped, 0},
-		"a node that has become silent":         {acting.Node{Reported: reports(1), Silent: true, SilentFor: 20 * time.Second}, false, placement.Stopping, 40 * time.Second},
-		"a node whose programs have ended":      {acting.Node{Reported: reports(1), Silent: true, SilentFor: time.Minute}, false, placement.Stopped, 0},
+		"a node that has become silent":         {acting.Node{Reported: reports(1), Silence: silence(90*time.Second, 1)}, false, placement.Stopping, 30 * time.Second},
+		"a node whose programs have ended":      {acting.Node{Reported: reports(1), Silence: silence(2*time.Minute, 1)}, false, placement.Stopped, 0},
 		"a disabled node that has yet to see":   {acting.Node{Reported: reports(1, disabled)}, false, placement.Stopping, 0},
 		"a disabled node that knows of it":      {acting.Node{Reported: reports(2, disabled)}, false, placement.Stopped, 0},
 		"an enabled node that only knows of it": {acting.Node{Reported: reports(2)}, true, placement.Stopping, 0},
@@ -54,6 +60,37 @@ func TestHolds(t *testing.T) {
 			tt.node.Spec, tt.node.Generation = told, 2
 			got, next := tt.node.Holds(remote)
 			want := placement.Node{Able: tt.able, Holds: map[v1alpha1.ResourceRef]placement.Hold{"DNSZone/acts": placement.Acting, "DNSZone/stops": tt.stops}}
+			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
+				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
+			}
+		})
+	}
+}
+
+func TestTakeoverFromSilentNodes(t *testing.T) {
+	t.Parallel()
+
+	const held = "the agents of 21 of 100 nodes fell silent at about the same time"
+	for name, tt := range map[string]struct {
+		silence *heartbeat.Silence
+		nodes   int
+		keeps   bool
+		held    string
+		next    time.Duration
+	}{
+		"an agent that is heard":                                   {nil, 100, false, "", 0},
+		"one that has just become silent, as others may have, too": {silence(59*time.Second, 1), 100, true, "", time.Second},
+		"one that is silent alone":                                 {silence(time.Minute, 1), 100, false, "", 0},
+		"as many as may be":                                        {silence(time.Minute, 20), 100, false, "", 0},
+		"too many":                                                 {silence(time.Minute, 21), 100, true, held, 0},
+		"too many, for days: nobody knows who would gain by a takeover": {silence(72*time.Hour, 21), 100, true, held, 0},
+		"one of one":   {silence(time.Minute, 1), 1, false, "", 0},
+		"two of three": {silence(time.Minute, 2), 3, true, "the agents of 2 of 3 nodes fell silent at about the same time", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, next := acting.Node{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Holds(remote)
+			want := placement.Node{Able: tt.silence == nil, Keeps: tt.keeps, Held: tt.held, Holds: map[v1alpha1.ResourceRef]placement.Hold{}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
 			}

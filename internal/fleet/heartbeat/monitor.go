@@ -35,6 +35,7 @@ type lease struct {
 	duration time.Duration // as the Lease says
 	owner    types.UID     // of the Node
 	silent   bool          // until the next heartbeat
+	last     time.Time     // the heartbeat before a silence
 }
 
 // Observe takes in a Lease, and reports whether a silent node is heard again. A Lease that is
@@ -46,7 +47,7 @@ func (m *Monitor) Observe(l *coordinationv1.Lease, now time.Time) (back bool) {
 	is := newLease(l)
 	was, known := m.leases[l.Name]
 	if known && is.renewed.Equal(was.renewed) {
-		is.seen, is.silent = was.seen, was.silent
+		is.seen, is.silent, is.last = was.seen, was.silent, was.last
 	} else {
 		is.seen, back = now, was.silent
 	}
@@ -113,7 +114,7 @@ func (m *Monitor) SetSilent(nodes []string) {
 	defer m.mu.Unlock()
 	for _, node := range nodes {
 		if l, known := m.leases[node]; known {
-			l.silent = true
+			l.silent, l.last = true, l.seen
 			m.leases[node] = l
 		}
 	}
@@ -126,15 +127,40 @@ func (m *Monitor) Silent(node string) bool {
 	return m.leases[node].silent
 }
 
-// SilentFor returns how long ago the Lease of a silent node expired, by the manager's clock; 0 if the node is not silent.
-func (m *Monitor) SilentFor(node string, now time.Time) time.Duration {
+// A Silence is that of one agent.
+type Silence struct {
+	// For is the time since its Lease expired, by the manager's clock.
+	For time.Duration
+	// Duration is that of its Lease.
+	Duration time.Duration
+	// With is the number of silent agents whose last heartbeat was within Together of its own, itself included.
+	With int
+}
+
+// Together is the longest time between the last heartbeats of agents that fell silent at once.
+const Together = 10 * time.Minute
+
+// Silences returns the silent nodes.
+func (m *Monitor) Silences(now time.Time) map[string]Silence {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.leases[node]
-	if !l.silent {
-		return 0
+	all := map[string]Silence{}
+	var last []time.Time
+	for node, l := range m.leases {
+		if l.silent {
+			all[node] = Silence{For: max(now.Sub(m.deadline(l)), 0), Duration: l.duration}
+			last = append(last, l.last)
+		}
 	}
-	return max(now.Sub(m.deadline(l)), 0)
+	slices.SortFunc(last, time.Time.Compare)
+	for node, s := range all {
+		at := m.leases[node].last
+		from, _ := slices.BinarySearchFunc(last, at.Add(-Together), time.Time.Compare)
+		to, _ := slices.BinarySearchFunc(last, at.Add(Together+1), time.Time.Compare)
+		s.With = to - from
+		all[node] = s
+	}
+	return all
 }
 
 // SilentSince returns the time of a silent node's last heartbeat, as the agent wrote it, in RFC 3339, or "".
@@ -148,8 +174,8 @@ func (m *Monitor) SilentSince(node, marked string) string {
 		return ""
 	}
 	last := l.renewed.UTC().Format(time.RFC3339)
-	if marked == last {
-		l.silent = true
+	if marked == last && !l.silent {
+		l.silent, l.last = true, l.renewed // only the agent's clock knows when that was
 		m.leases[node] = l
 	}
 	if l.silent {

@@ -150,6 +150,42 @@ func TestManagerThatStartsKnowsMarkedNodes(t *testing.T) {
 	}
 }
 
+func TestAgentsThatFellSilentTogether(t *testing.T) {
+	t.Parallel()
+
+	minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
+	beats := map[string]int{"early": 0, "a": 20, "b": 29, "c": 30, "late": 41} // the minute of the last heartbeat
+	with := func(m *heartbeat.Monitor, now time.Time) map[string]int {
+		counts := map[string]int{}
+		for node, s := range m.Silences(now) {
+			counts[node] = s.With
+		}
+		return counts
+	}
+	var before heartbeat.Monitor
+	for node, at := range beats {
+		before.Observe(lease(node, minute(at).Add(-time.Hour)), minute(at)) // the agents' clocks are slow
+	}
+	before.Observe(lease("heard", minute(44)), minute(44))
+	before.SetSilent(before.Overdue(minute(44).Add(time.Second)))
+	want := map[string]int{"early": 1, "a": 3, "b": 3, "c": 3, "late": 1}
+	if diff := cmp.Diff(want, with(&before, minute(45))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s := before.Silences(minute(45))["late"]; s.For != 3*time.Minute || s.Duration != time.Minute {
+		t.Errorf("got %+v", s)
+	}
+
+	var after heartbeat.Monitor // a manager that starts sees all Leases at the same time
+	for node, at := range beats {
+		after.Observe(lease(node, minute(at).Add(-time.Hour)), minute(60))
+		after.SilentSince(node, before.SilentSince(node, ""))
+	}
+	if diff := cmp.Diff(want, with(&after, minute(60))); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+}
+
 func TestNeededLeases(t *testing.T) {
 	t.Parallel()
 
