@@ -82,7 +82,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.DurationVar(&s.lease, "lease-duration", heartbeat.DefaultLeaseDuration, "time without a heartbeat after which a node counts as unknown, 10s to 1h; agents renew their Leases after two thirds of it")
 	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "sustained requests per second for each kind of object; at 200, a change of 5,000 nodes takes 25s")
 	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may exceed -kube-api-qps in a burst")
-	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed; 100 disables the limit")
+	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed. As many may fall silent at once before others stop taking over their resources of Remote types; 100 disables both limits")
 	fs.StringVar(&s.eventsURL, "events-url", "", "`address` of a webhook that gets the manager's events as CloudEvents, too (default: none)")
 	fs.StringVar(&s.eventsSource, "events-source", "/fettle", "`URI` that identifies this cluster in these events")
 	fs.BoolVar(&s.openReports, "open-reports", false, "write a ClusterReport of openreports.io for each node")

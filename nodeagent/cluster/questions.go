@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
@@ -18,5 +20,10 @@ func (c *Cluster) WatchQuestions(ctx context.Context) (watch.Interface, error) {
 func (c *Cluster) Answer(ctx context.Context, answer *reports.NodeAnswer) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	return c.client.Create(ctx, answer)
+	question := &reports.NodeQuestion{ObjectMeta: metav1.ObjectMeta{Name: answer.Name}}
+	err := c.client.SubResource(reports.SubresourceAnswer).Create(ctx, question, answer)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // the manager, or the agent's role, is older
+		return c.client.Create(ctx, answer)
+	}
+	return err
 }

@@ -25,6 +25,10 @@ const (
 	TopicPlan Topic = "Plan"
 )
 
+// SubresourceAnswer is the subresource of a NodeQuestion that an agent creates to answer it, with a NodeAnswer. API servers
+// take requests for it for long-running, so that none occupies a seat of their queues for as long as its body takes.
+const SubresourceAnswer = "attach"
+
 // MaxAnswerBytes is the size of the largest answer, as JSON.
 const MaxAnswerBytes = 1 << 20
 

@@ -53,7 +53,7 @@ func (a printer) serve(ctx context.Context, access flags.Cluster, port uint16) e
 	}
 	guard := page.NewGuard(is)
 	server := &http.Server{
-		Handler:           guard.Wrap(page.New(page.Options{Fleet: fleet, Cluster: access.Name(cfg), Now: time.Now})),
+		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: access.Name(cfg), Now: time.Now})),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the streams of updates
 	}

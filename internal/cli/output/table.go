@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,6 +26,9 @@ func (p *Printer) Table(rows [][]string) {
 		cells := make([]string, len(r))
 		for i, cell := range r {
 			cells[i] = text.Line(cell)
+			if isFormula(cell) {
+				cells[i] = "'" + cells[i]
+			}
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -42,7 +46,8 @@ func Age(at, now time.Time, format string) string {
 	return duration.HumanDuration(max(0, now.Sub(at)))
 }
 
-// CSV writes rows as comma-separated values, with everything unprintable escaped.
+// CSV writes rows as comma-separated values, with everything unprintable escaped. Cells that spreadsheets would take for formulas begin
+// with an apostrophe: nodes and users choose names and messages.
 func (p *Printer) CSV(rows [][]string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,6 +57,9 @@ func (p *Printer) CSV(rows [][]string) error {
 		cells := make([]string, len(r))
 		for i, cell := range r {
 			cells[i] = text.Line(cell)
+			if isFormula(cell) {
+				cells[i] = "'" + cells[i]
+			}
 		}
 		if err := w.Write(cells); err != nil {
 			return err
@@ -59,6 +67,16 @@ func (p *Printer) CSV(rows [][]string) error {
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// isFormula reports whether a spreadsheet may evaluate a cell. Numbers are none.
+func isFormula(cell string) bool {
+	start := strings.TrimLeft(cell, " \t\r\n")
+	if start == "" || !strings.ContainsRune("=+-@", rune(start[0])) {
+		return false
+	}
+	_, err := strconv.ParseFloat(start, 64)
+	return err != nil
 }
 
 // Encode writes a value as json or yaml, with everything unprintable escaped. YAML has no escapes for some

@@ -13,10 +13,7 @@ import (
 const rowsPerPage = 100
 
 // A filter is the query of a table, as it is in the URL.
-type filter struct {
-	path   string
-	values url.Values
-}
+type filter struct{ values url.Values }
 
 // filterOf reads the query of a request. The error names a parameter that does not exist, so that a mistyped link does not show
 // everything.
@@ -26,7 +23,7 @@ func filterOf(r *http.Request, known ...string) (filter, error) {
 			return filter{}, &failure{http.StatusBadRequest, fmt.Sprintf("The parameter %q is unknown: use %s.", name, strings.Join(known, ", "))}
 		}
 	}
-	return filter{r.URL.Path, r.URL.Query()}, nil
+	return filter{r.URL.Query()}, nil
 }
 
 // Get returns a parameter.
@@ -47,7 +44,7 @@ func (f filter) matches(texts ...string) bool {
 	return wanted == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), wanted) })
 }
 
-// With returns the URL of the table with another value of a parameter, from its first page.
+// With returns the URL of the table, relative to its own, with another value of a parameter, from its first page.
 func (f filter) With(name, value string) string {
 	values := url.Values{}
 	for key, all := range f.values {
@@ -58,7 +55,7 @@ func (f filter) With(name, value string) string {
 	if value != "" {
 		values.Set(name, value)
 	}
-	return (&url.URL{Path: f.path, RawQuery: values.Encode()}).String()
+	return "?" + values.Encode()
 }
 
 // A table is a part of rows that match a filter.

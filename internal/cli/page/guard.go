@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // policy permits nothing that the page does not serve itself.
@@ -12,8 +13,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // A Guard lets only the user who started the page see it. Other users of the machine can reach its port, and so can other
 // pages in the user's browser.
+//
+// The secret is a part of each path. A cookie would be sent to all ports of the machine, and so to servers of other users.
 type Guard struct {
-	// Token is what the first request must have as a parameter. Later ones have it in a cookie.
+	// Token is the first part of each path.
 	Token string
 	// Port is that of the listener, which listens on loopback.
 	Port string
@@ -22,14 +25,17 @@ type Guard struct {
 // NewGuard returns a guard with a new token.
 func NewGuard(port string) Guard { return Guard{Token: rand.Text(), Port: port} }
 
-// URL returns the address of the page with the token.
+// URL returns the address of the page.
 func (g Guard) URL() string {
-	return "http://" + net.JoinHostPort("127.0.0.1", g.Port) + "/?token=" + g.Token
+	return "http://" + net.JoinHostPort("127.0.0.1", g.Port) + g.Root() + "/"
 }
 
-// Wrap guards a handler.
+// Root is the path below which the page is served, without the slash at its end.
+func (g Guard) Root() string { return "/" + g.Token }
+
+// Wrap guards a handler, which gets paths without Root.
 func (g Guard) Wrap(h http.Handler) http.Handler {
-	cookie := "fettle-" + g.Port // browsers send cookies of one port to all others
+	served := http.StripPrefix(g.Root(), h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
@@ -40,16 +46,11 @@ func (g Guard) Wrap(h http.Handler) http.Handler {
 			http.Error(w, "this page is served at 127.0.0.1 only", http.StatusMisdirectedRequest)
 			return
 		}
-		if g.knows(r.URL.Query().Get("token")) {
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: g.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		if c, err := r.Cookie(cookie); err != nil || !g.knows(c.Value) {
+		if token, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); !g.knows(token) {
 			http.Error(w, "open the address that the command printed: it has a token", http.StatusForbidden)
 			return
 		}
-		h.ServeHTTP(w, r)
+		served.ServeHTTP(w, r)
 	})
 }
 

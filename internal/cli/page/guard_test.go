@@ -13,46 +13,39 @@ func TestOnlyTheUserWithTheTokenIsServed(t *testing.T) {
 	t.Parallel()
 
 	g := page.NewGuard("4711")
-	served := g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	ask := func(url, host, cookie string) *http.Response {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		r.Host = host
-		if cookie != "" {
-			r.Header.Set("Cookie", cookie)
-		}
+	served := g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Path", r.URL.Path)
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	const here = "127.0.0.1:4711"
+	for name, c := range map[string]struct {
+		path, host string
+		want       int
+		served     string
+	}{
+		"the page":                   {g.Root() + "/", here, http.StatusTeapot, "/"},
+		"a view of it":               {g.Root() + "/nodes/a%2Fb", here, http.StatusTeapot, "/nodes/a/b"},
+		"by its other name":          {g.Root() + "/nodes", "localhost:4711", http.StatusTeapot, "/nodes"},
+		"without a token":            {"/nodes", here, http.StatusForbidden, ""},
+		"with a wrong token":         {"/" + strings.Repeat("A", len(g.Token)) + "/", here, http.StatusForbidden, ""},
+		"with the token as a prefix": {g.Root() + "x/nodes", here, http.StatusForbidden, ""},
+		"with the token elsewhere":   {"/nodes" + g.Root(), here, http.StatusForbidden, ""},
+		"by another name":            {g.Root() + "/nodes", "evil.example:4711", http.StatusMisdirectedRequest, ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil)
+		r.Host = c.host
+		r.Header.Set("Cookie", "fettle-4711="+g.Token)
 		w := httptest.NewRecorder()
 		served.ServeHTTP(w, r)
-		return w.Result()
-	}
-	const here = "127.0.0.1:4711"
-	first := ask("/?token="+g.Token, here, "")
-	if first.StatusCode != http.StatusSeeOther || first.Header.Get("Location") != "/" {
-		t.Errorf("the first request: status %d, to %q", first.StatusCode, first.Header.Get("Location"))
-	}
-	cookie := first.Header.Get("Set-Cookie")
-	if !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
-		t.Errorf("the cookie is %s", cookie)
-	}
-	known, _, _ := strings.Cut(cookie, ";")
-	for name, c := range map[string]struct {
-		url, host, cookie string
-		want              int
-	}{
-		"with the cookie":           {"/nodes", here, known, http.StatusTeapot},
-		"by its other name":         {"/nodes", "localhost:4711", known, http.StatusTeapot},
-		"without a cookie":          {"/nodes", here, "", http.StatusForbidden},
-		"with a wrong token":        {"/?token=x", here, "", http.StatusForbidden},
-		"with a wrong cookie":       {"/", here, "fettle-4711=x", http.StatusForbidden},
-		"of another port":           {"/", here, strings.Replace(known, "4711", "4712", 1), http.StatusForbidden},
-		"by another name":           {"/nodes", "evil.example:4711", known, http.StatusMisdirectedRequest},
-		"with the token, elsewhere": {"/?token=" + g.Token, "evil.example", "", http.StatusMisdirectedRequest},
-	} {
-		got := ask(c.url, c.host, c.cookie)
-		if got.StatusCode != c.want {
-			t.Errorf("%s: status %d, want %d", name, got.StatusCode, c.want)
+		got := w.Result()
+		if got.StatusCode != c.want || got.Header.Get("Path") != c.served {
+			t.Errorf("%s: status %d of %q, want %d of %q", name, got.StatusCode, got.Header.Get("Path"), c.want, c.served)
 		}
 		if !strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: no policy", name)
+		}
+		if cookies := got.Header.Values("Set-Cookie"); len(cookies) > 0 {
+			t.Errorf("%s: cookies, which browsers send to other users' ports, too: %q", name, cookies)
 		}
 	}
 	if other := page.NewGuard("4711"); other.Token == g.Token {

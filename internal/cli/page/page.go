@@ -36,8 +36,10 @@ type Fleet interface {
 	Version() (uint64, <-chan struct{})
 }
 
-// Options configure a page. All are required.
+// Options configure a page. All but Root are required.
 type Options struct {
+	// Root is the path below which the page is served, without the slash at its end: see [Guard].
+	Root  string
 	Fleet   Fleet
 	Cluster string // its name in the title
 	Now     func() time.Time
@@ -45,7 +47,7 @@ type Options struct {
 
 // New returns a handler for all views. It serves anyone who reaches it: see [Guard].
 func New(o Options) http.Handler {
-	p := &page{Options: o, templates: parse()}
+	p := &page{Options: o, templates: parse(o.Root)}
 	mux := http.NewServeMux()
 	for pattern, v := range map[string]struct {
 		name string

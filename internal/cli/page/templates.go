@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// parse returns the templates of all views by name. Each is a frame with another content.
-func parse() map[string]*template.Template {
+// parse returns the templates of all views by name. Each is a frame with another content. Links begin with root.
+func parse(root string) map[string]*template.Template {
 	functions := template.FuncMap{
 		"add":    func(a, b int) int { return a + b },
 		"age":    age,
@@ -27,9 +27,10 @@ func parse() map[string]*template.Template {
 		"short":  short,
 		"count":  text.Count,
 		"join":   func(all []string) string { return strings.Join(all, ", ") },
-		"url":    func(parts ...string) string { return address(parts) },
+		"root":   func() string { return root },
+		"url":    func(parts ...string) string { return root + address(parts) },
 		"ref": func(ref any) string {
-			return address(append([]string{"resources"}, strings.SplitN(fmt.Sprint(ref), "/", 2)...))
+			return root + address(append([]string{"resources"}, strings.SplitN(fmt.Sprint(ref), "/", 2)...))
 		},
 	}
 	all := map[string]*template.Template{}

@@ -66,6 +66,8 @@ type Hub struct {
 	open    map[string]*question // by name
 	watches map[string]map[*Watch]bool
 	perNode map[string]int
+	// receiving has the number of answers of each node that are being received.
+	receiving map[string]int
 }
 
 // A question waits for its answer.

@@ -171,3 +171,37 @@ func TestWatchThatTakesNothingEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestFewAnswersOfANodeAreReceivedAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var hub questions.Hub
+		if _, err := hub.Receive("web-1"); !errors.Is(err, questions.ErrNoQuestion) {
+			t.Errorf("an answer to no question: %v", err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		asked := []<-chan error{ask(ctx, &hub, "web-1"), ask(ctx, &hub, "web-1"), ask(ctx, &hub, "web-2")}
+		synctest.Wait()
+		first, err := hub.Receive("web-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = hub.Receive("web-1"); err != nil {
+			t.Error(err)
+		}
+		if _, err = hub.Receive("web-1"); !errors.Is(err, questions.ErrTooMany) {
+			t.Errorf("a third answer: %v", err)
+		}
+		if _, err = hub.Receive("web-2"); err != nil {
+			t.Errorf("an answer of another node: %v", err)
+		}
+		first()
+		if _, err = hub.Receive("web-1"); err != nil {
+			t.Errorf("after one was received: %v", err)
+		}
+		stop()
+		for _, done := range asked {
+			<-done
+		}
+	})
+}

@@ -63,7 +63,7 @@ func (s nodeQuestions) Watch(ctx context.Context, _ *internalversion.ListOptions
 	return s.hub.Watch(node), nil
 }
 
-// nodeAnswers accepts the answers of the caller's node.
+// nodeAnswers accepts the answers of the caller's node, from agents that are older than [v1alpha1.SubresourceAnswer].
 type nodeAnswers struct {
 	clusterScoped
 	hub *questions.Hub
@@ -74,14 +74,18 @@ func (nodeAnswers) New() runtime.Object { return &v1alpha1.NodeAnswer{} }
 
 // Create accepts an answer, once. It returns an answer without a content.
 func (s nodeAnswers) Create(ctx context.Context, o runtime.Object, _ rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	answer, ok := o.(*v1alpha1.NodeAnswer)
+	if !ok {
+		return nil, apierrors.NewBadRequest("the body is not a NodeAnswer")
+	}
+	return s.accept(ctx, answer)
+}
+
+func (s nodeAnswers) accept(ctx context.Context, answer *v1alpha1.NodeAnswer) (*v1alpha1.NodeAnswer, error) {
 	of := resourceOf("nodeanswers")
 	node, err := nodeOf(ctx, of)
 	if err != nil {
 		return nil, err
-	}
-	answer, ok := o.(*v1alpha1.NodeAnswer)
-	if !ok {
-		return nil, apierrors.NewBadRequest("the body is not a NodeAnswer")
 	}
 	if size := sizeOf(answer); size > v1alpha1.MaxAnswerBytes {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", v1alpha1.MaxAnswerBytes))

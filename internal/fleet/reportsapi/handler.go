@@ -30,8 +30,8 @@ import (
 // decisionTTL is how long a decision about the rights of a caller is used again.
 const decisionTTL = 10 * time.Second
 
-// maxAnswering is the number of answers that are received at the same time.
-const maxAnswering = 50
+// maxChanging is the number of requests with a body that are handled at the same time, beside answers of nodes: plans.
+const maxChanging = 50
 
 // newHandler returns a handler of requests that the API server passes on. What it needs runs until ctx ends.
 func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base Baser, log logr.Logger) (http.Handler, error) {
@@ -67,7 +67,11 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	c.ExternalAddress, c.LoopbackClientConfig = "fettle-reports:443", &restclient.Config{} // neither is used
 	c.EffectiveVersion = basecompatibility.NewEffectiveVersionFromString("1.0", "", "")
 	c.EnableMetrics, c.EnableProfiling = false, false
-	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxAnswering, v1alpha1.MaxPlanBytes
+	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxChanging, v1alpha1.MaxPlanBytes
+	c.LongRunningFunc = withoutInFlightLimit
+	c.BuildHandlerChainFunc = func(next http.Handler, c *server.Config) http.Handler {
+		return server.DefaultBuildHandlerChain(admitAnswers(hub, codecs, next), c)
+	}
 	namer := openapi.NewDefinitionNamer(public)
 	c.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Fettle"
@@ -96,9 +100,10 @@ func resources(hub *questions.Hub, check Checker) map[string]rest.Storage {
 	callers := asker{hub: hub, check: check}
 	return map[string]rest.Storage{
 		"nodequestions": nodeQuestions{clusterScoped{"nodequestion"}, rest.NewDefaultTableConvertor(resourceOf("nodequestions")), hub},
-		"nodeanswers":   nodeAnswers{clusterScoped{"nodeanswer"}, hub},
-		"nodediffs":     nodeDiffs{clusterScoped: clusterScoped{"nodediff"}, asker: callers},
-		"nodereports":   nodeReports{clusterScoped: clusterScoped{"nodereport"}, asker: callers},
+		"nodequestions/" + v1alpha1.SubresourceAnswer: attachedAnswers{clusterScoped{"nodequestion"}, hub},
+		"nodeanswers": nodeAnswers{clusterScoped{"nodeanswer"}, hub},
+		"nodediffs":   nodeDiffs{clusterScoped: clusterScoped{"nodediff"}, asker: callers},
+		"nodereports": nodeReports{clusterScoped: clusterScoped{"nodereport"}, asker: callers},
 	}
 }
 

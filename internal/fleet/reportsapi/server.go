@@ -38,6 +38,9 @@ type Server struct {
 	Log    logr.Logger
 }
 
+// bodyTimeout is the time for a request's header, and for its body.
+const bodyTimeout = 10 * time.Second
+
 // registerPeriod is the time between two checks of the APIService, and after a failure.
 const registerPeriod = 30 * time.Second
 
@@ -66,7 +69,8 @@ func (s *Server) Start(ctx context.Context) error {
 				return nil, errors.New("the manager has just become the leader")
 			},
 		},
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		// The API server passes bodies on as slowly as their senders send them.
+		ReadTimeout: bodyTimeout, ReadHeaderTimeout: bodyTimeout, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(s.Log), slog.LevelDebug),
 	}
 	defer func() { _ = server.Close() }() // with its listener

@@ -145,7 +145,7 @@ func (w *world) answers(agent client.WithWatch, answer func(*v1alpha1.NodeQuesti
 			}
 			a := answer(q)
 			a.Name = q.Name
-			if err := agent.Create(w.Context(), a); err != nil && w.Context().Err() == nil {
+			if err := agent.SubResource(v1alpha1.SubresourceAnswer).Create(w.Context(), q, a); err != nil && w.Context().Err() == nil {
 				w.Logf("the answer is refused: %v", err)
 			}
 		}

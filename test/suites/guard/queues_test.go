@@ -13,43 +13,49 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// TestAgentsHaveOwnPriorityLevel reads the FlowSchema and priority level from the API server's response headers.
-func TestAgentsHaveOwnPriorityLevel(t *testing.T) {
+// TestAgentsHaveOwnPriorityLevels reads the FlowSchema and priority level from the API server's response headers.
+func TestAgentsHaveOwnPriorityLevels(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)
 	c := newCluster(t, cfg)
 	flows := c.set.FlowcontrolV1()
-	schema, err := flows.FlowSchemas().Get(t.Context(), "fettle-nodes", metav1.GetOptions{})
-	must(t, err)
-	level, err := flows.PriorityLevelConfigurations().Get(t.Context(), "fettle-nodes", metav1.GetOptions{})
+	nodes, err := flows.PriorityLevelConfigurations().Get(t.Context(), "node-high", metav1.GetOptions{})
 	must(t, err)
 	agent := rest.AnonymousClientConfig(cfg)
 	agent.BearerToken = c.token(t, "node-q")
-	for _, path := range []string{
-		"/apis/fettle.dev/v1alpha1/nodecatalogs?fieldSelector=metadata.name%3Dnode-q",
-		"/apis/fettle.dev/v1alpha1/catalogs/none",
-		"/apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases/node-q",
-		"/version",
+	for name, paths := range map[string][]string{
+		"fettle-nodes": {
+			"/apis/fettle.dev/v1alpha1/nodecatalogs?fieldSelector=metadata.name%3Dnode-q",
+			"/apis/fettle.dev/v1alpha1/catalogs/none",
+			"/version",
+		},
+		"fettle-leases":  {"/apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases/node-q"},
+		"fettle-answers": {"/apis/reports.fettle.dev/v1alpha1/nodequestions", "/apis/reports.fettle.dev/v1alpha1/nodeanswers"},
 	} {
-		until(t, "the queue of "+path, func() error {
-			is := ask(t, agent, path)
-			if is.schema != string(schema.UID) || is.level != string(level.UID) {
-				return errors.New("the request matched FlowSchema " + is.schema)
-			}
-			return nil
-		})
+		schema, err := flows.FlowSchemas().Get(t.Context(), name, metav1.GetOptions{})
+		must(t, err)
+		level, err := flows.PriorityLevelConfigurations().Get(t.Context(), name, metav1.GetOptions{})
+		must(t, err)
+		for _, path := range paths {
+			until(t, "the queue of "+path, func() error {
+				is := ask(t, agent, path)
+				if is.schema != string(schema.UID) || is.level != string(level.UID) {
+					return errors.New("the request matched FlowSchema " + is.schema)
+				}
+				return nil
+			})
+		}
+		if limited := level.Spec.Limited; level.Spec.Type != flowcontrolv1.PriorityLevelEnablementLimited || *limited.BorrowingLimitPercent != 0 ||
+			*limited.NominalConcurrencyShares >= *nodes.Spec.Limited.NominalConcurrencyShares {
+			t.Errorf("agents can borrow capacity from kubelets in %s: %+v", name, limited)
+		}
 	}
 
 	kubelet := rest.CopyConfig(cfg)
 	kubelet.Impersonate = rest.ImpersonationConfig{UserName: "system:node:node-q", Groups: []string{"system:nodes", "system:authenticated"}}
-	nodes, err := flows.PriorityLevelConfigurations().Get(t.Context(), "node-high", metav1.GetOptions{})
-	must(t, err)
 	if is := ask(t, kubelet, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-q"); is.level != string(nodes.UID) {
 		t.Errorf("a kubelet's request has priority level %s", is.level)
-	}
-	if level.Spec.Type != flowcontrolv1.PriorityLevelEnablementLimited || *level.Spec.Limited.BorrowingLimitPercent != 0 || *level.Spec.Limited.NominalConcurrencyShares >= *nodes.Spec.Limited.NominalConcurrencyShares {
-		t.Errorf("agents can borrow capacity from kubelets: %+v", level.Spec.Limited)
 	}
 }
 

@@ -73,7 +73,7 @@ document.addEventListener("submit", (event) => {
   filter(event.target);
 });
 
-const updates = new EventSource("/updates?since=" + document.querySelector("main").dataset.version);
+const updates = new EventSource(new URL("../updates", document.currentScript.src) + "?since=" + document.querySelector("main").dataset.version);
 updates.addEventListener("change", refresh);
 updates.addEventListener("open", () => connection(""));
 updates.addEventListener("error", () => connection("Not connected: the content is outdated."));

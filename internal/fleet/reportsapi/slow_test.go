@@ -1,0 +1,79 @@
+package reportsapi_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+)
+
+// A stolen token sends as many answers as it can, none of which ever ends. They occupy all seats that the API server has for agents.
+func TestSlowAnswersDelayNobody(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+	must(t, w.admin.Create(t.Context(), node))
+	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
+	must(t, err)
+	w.answers(w.agent("web-2"), func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer { return answer(numbered(0, report)) })
+	bind(w, "ann", "fettle-reports-reader")
+	ann := w.user("ann")
+	diff := func() error {
+		return ann.Get(t.Context(), client.ObjectKey{Name: "web-2"}, &v1alpha1.NodeDiff{})
+	}
+	w.eventually("ann may read", diff, func(err error) bool { return err == nil })
+
+	for _, open := range []bool{false, true} {
+		ctx, stop := context.WithCancel(t.Context())
+		name := "no-question"
+		if open {
+			go func() { _, _ = w.hub.Ask(ctx, "web-1", v1alpha1.TopicReports) }() // nobody answers
+			w.eventually("the question is open", func() error { return nil }, func(error) bool { return len(w.hub.Open("web-1")) == 1 })
+			name = w.hub.Open("web-1")[0].Name
+		}
+		begun := 0
+		for _, path := range []string{"nodeanswers", "nodequestions/" + name + "/" + v1alpha1.SubresourceAnswer} {
+			for range 120 {
+				w.sendSlowly(ctx, token, path)
+				begun++
+			}
+		}
+		for i := range 5 {
+			if err := diff(); err != nil {
+				t.Errorf("difference %d, beside %d slow answers, with an open question: %t: %v", i, begun, open, err)
+			}
+		}
+		stop()
+	}
+}
+
+// sendSlowly sends an answer that begins and then stops, until ctx ends. It returns when the API server has the beginning.
+func (w *world) sendSlowly(ctx context.Context, token, path string) {
+	w.Helper()
+	cfg := rest.AnonymousClientConfig(w.cfg)
+	cfg.BearerToken = token
+	c, err := rest.HTTPClientFor(cfg)
+	must(w.T, err)
+	body, sender := io.Pipe()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		strings.TrimSuffix(cfg.Host, "/")+"/apis/"+v1alpha1.GroupVersion.String()+"/"+path, body)
+	must(w.T, err)
+	request.Header.Set("Content-Type", "application/json")
+	go func() {
+		defer sender.Close() //nolint:errcheck // a pipe has nothing to flush
+		if response, err := c.Do(request); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	_, _ = io.WriteString(sender, `{"problem":"`) // it fails if the request is already refused
+}
