@@ -37,6 +37,7 @@ func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
 	c.selections.turn()
 	r := drafter{binder: binder{kinds: in.Kinds}, Input: in, Env: &c.env}.revise(resources, 1, c.selection)
+	r.refuseRemotePurges(in.External)
 	for _, t := range r.Targets {
 		t.pack()
 	}

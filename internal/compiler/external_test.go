@@ -1,6 +1,7 @@
 package compiler_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,12 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/external"
+	filetype "github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/providers/purge"
+	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
 func zoneType(t *testing.T) *definition.Definition {
@@ -138,4 +144,112 @@ func TestATypeIsPartOfTheDigest(t *testing.T) {
 	if len(digests) != 2 {
 		t.Error("two types give the same digest")
 	}
+}
+
+// pairs is a type with two Namevars, of which the first one ignores case.
+func pairs(t *testing.T, scope v1alpha1.ExternalScope) *definition.Definition {
+	t.Helper()
+	attribute := func(name string, foldCase bool) v1alpha1.ExternalAttribute {
+		return v1alpha1.ExternalAttribute{
+			Name: name, Description: "A part.", Behaviour: v1alpha1.BehaviourNamevar, CaseInsensitive: foldCase,
+			Schema: &runtime.RawExtension{Raw: []byte(`{"type":"string"}`)},
+		}
+	}
+	e := &v1alpha1.ExternalType{}
+	e.Name = "dnszones"
+	e.Spec = v1alpha1.ExternalTypeSpec{
+		Kind: "DNSZone", Version: "1", Description: "Two parts.", Scope: scope,
+		Attributes: []v1alpha1.ExternalAttribute{attribute("left", true), attribute("right", false)},
+		Relations:  []v1alpha1.ExternalRelation{{Relation: "require", Kind: "DNSZone", Name: "$right"}},
+		Providers:  []v1alpha1.ExternalProvider{{Name: "python", Command: []string{"./main.py"}}},
+		Source:     v1alpha1.ExternalSource{Files: map[string]string{"main.py": "#!/usr/bin/python3\n"}},
+	}
+	d, err := definition.New(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestSpellingsOfOneThingAreInConflict(t *testing.T) {
+	t.Parallel()
+
+	pair := func(name, left, right string) v1alpha1.Resource {
+		return zone(name, func(z *v1alpha1.External) {
+			raw, err := json.Marshal(map[string]string{"left": left, "right": right})
+			if err != nil {
+				t.Fatal(err)
+			}
+			z.Spec.Properties = &runtime.RawExtension{Raw: raw}
+		})
+	}
+	const onNode, fix = " on the same node", ": keep one, or let their nodeSelector or when exclude each other"
+	for name, tt := range map[string]struct {
+		scope     v1alpha1.ExternalScope
+		resources []v1alpha1.Resource
+		problems  []string
+	}{
+		"another case": {
+			resources: []v1alpha1.Resource{pair("a", "WEB", "x"), pair("b", "Web", "x"), pair("c", "WEB", "X")},
+			problems: []string{
+				`DNSZone/a||Conflict|left "WEB", right "x" (canonically "web/x") is also claimed by DNSZone/b` + onNode + fix,
+				`DNSZone/b||Conflict|left "Web", right "x" (canonically "web/x") is also claimed by DNSZone/a` + onNode + fix,
+			},
+		},
+		"another case of a Remote type": {
+			scope: v1alpha1.ScopeRemote, resources: []v1alpha1.Resource{pair("a", "WEB", "x"), pair("b", "web", "x")},
+			problems: []string{
+				`DNSZone/a||Conflict|left "WEB", right "x" (canonically "web/x") is also claimed by DNSZone/b, and identifies one thing whichever node acts for it: keep one`,
+				`DNSZone/b||Conflict|left "web", right "x" is also claimed by DNSZone/a, and identifies one thing whichever node acts for it: keep one`,
+			},
+		},
+		"tuples that are joined alike are not": {
+			resources: []v1alpha1.Resource{pair("a", "a/b", "c"), pair("b", "a", "b/c"), pair("c", `a\`, "c"), pair("d", "", "a/b/c")},
+		},
+		"slashes of a path": {
+			resources: []v1alpha1.Resource{file("a", "/etc//motd/"), file("b", "/etc/motd")},
+			problems: []string{
+				`File/a||Conflict|path "/etc/motd" is also claimed by File/b` + onNode + fix,
+				`File/b||Conflict|path "/etc/motd" is also claimed by File/a` + onNode + fix,
+			},
+		},
+		"the suffix of a unit": {
+			resources: []v1alpha1.Resource{unit("a", "nginx"), unit("b", "nginx.service")},
+			problems: []string{
+				`SystemService/a||Conflict|name "nginx" is also claimed by SystemService/b` + onNode + fix,
+				`SystemService/b||Conflict|name "nginx" is also claimed by SystemService/a` + onNode + fix,
+			},
+		},
+		"a Purge of a Remote type": {
+			scope: v1alpha1.ScopeRemote, resources: []v1alpha1.Resource{purgeOf("DNSZone"), pair("a", "a", "b")},
+			problems: []string{`Purge/all||InvalidSpec|kind "DNSZone" describes devices or services, and no node knows what the others manage there: remove this Purge`},
+		},
+		"a Purge of another type": {resources: []v1alpha1.Resource{purgeOf("DNSZone"), pair("a", "a", "b")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := pairs(t, tt.scope)
+			n := node("dns-1", "dns")
+			n.Acts.Able = true
+			got := outlineOf(t, compiler.Compile(compiler.Input{
+				Nodes: []compiler.Node{n}, Resources: tt.resources, External: map[string]compiler.ExternalKind{"DNSZone": {Type: d.Ref(), Remote: d.IsRemote()}},
+				Kinds: []resource.Kind{bound.Kind(filetype.Type(nil)), bound.Kind(systemservice.Type()), bound.Kind(purge.Type()), external.Kind(d, nil)},
+			}))
+			if diff := cmp.Diff(tt.problems, got.Problems); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func unit(name, unit string) *v1alpha1.SystemService {
+	s := &v1alpha1.SystemService{}
+	s.Name, s.Spec.Name, s.Spec.NodeSelector = name, unit, everywhere()
+	return s
+}
+
+func purgeOf(kind string) *v1alpha1.Purge {
+	p := &v1alpha1.Purge{}
+	p.Name, p.Spec.Kind, p.Spec.Confirm, p.Spec.NodeSelector = "all", kind, &kind, everywhere()
+	return p
 }

@@ -21,10 +21,20 @@ func (d *Draft) setRemote(r v1alpha1.Resource) {
 	}
 }
 
+// refuseRemotePurges fails the Purges of Remote types: a node knows only the resources that it acts for, and would remove what others
+// manage.
+func (r *Revision) refuseRemotePurges(external map[string]ExternalKind) {
+	for _, d := range r.Drafts {
+		if d.Entry.Kind == "Purge" && d.Fault == nil && external[d.Entry.Namevar].Remote {
+			d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "kind %q describes devices or services, and no node knows what the others manage there: remove this Purge", d.Entry.Namevar)
+		}
+	}
+}
+
 // relateRemote relates the resources of Remote types among each other, finds conflicts, and has those that are leaving
 // removed in the reverse of their order.
 func (r *Revision) relateRemote() {
-	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}}
+	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Resource{}}
 	for _, d := range r.Drafts {
 		if !d.Remote {
 			continue
@@ -51,11 +61,21 @@ func (r *Revision) relateRemote() {
 type namedDrafts struct {
 	byRef map[v1alpha1.ResourceRef]*Draft
 	byKey map[[2]string]*Draft
+	kinds map[string]resource.Resource // one of each kind
+}
+
+// find returns the draft with a name on the host, as it is written or as its type spells it; nil if there is none.
+func (n namedDrafts) find(kind, name string) *Draft {
+	if d := n.byKey[[2]string{kind, name}]; d != nil || n.kinds[kind] == nil {
+		return d
+	}
+	return n.byKey[[2]string{kind, n.kinds[kind].CanonicalOf(name)}]
 }
 
 func (n namedDrafts) add(d *Draft) {
 	n.byRef[d.Ref] = d
 	if d.Bound != nil {
+		n.kinds[d.Entry.Kind] = d.Bound
 		for _, name := range d.Bound.Keys() {
 			n.byKey[[2]string{d.Entry.Kind, name}] = d
 		}
@@ -99,7 +119,7 @@ func (d *Draft) related(names namedDrafts) []relative {
 	if d.Bound != nil {
 		for _, rel := range d.Bound.Relations() {
 			for _, name := range rel.Names {
-				add(names.byKey[[2]string{rel.Kind, name}], rel.Relation == resource.Require || rel.Relation == resource.Subscribe)
+				add(names.find(rel.Kind, name), rel.Relation == resource.Require || rel.Relation == resource.Subscribe)
 			}
 		}
 	}

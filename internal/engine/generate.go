@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/plan"
@@ -21,8 +22,25 @@ type catalogView struct {
 
 func (s catalogView) Has(kind, name string) bool {
 	s.of.looked = true
-	_, ok := s.r.plan.Keys[plan.Key{Kind: kind, Name: name}]
-	return ok
+	return slices.ContainsFunc(s.family(kind), func(k string) bool {
+		_, ok := s.r.plan.Keys[plan.Key{Kind: k, Name: name}]
+		return ok
+	})
+}
+
+// family returns a kind and those that manage the same things.
+func (s catalogView) family(kind string) []string {
+	all := []string{kind}
+	own, ok := s.Kind(kind)
+	if !ok || own.Traits().Family == "" {
+		return all
+	}
+	for _, k := range s.r.Kinds {
+		if k.Name() != kind && k.Traits().Family == own.Traits().Family {
+			all = append(all, k.Name())
+		}
+	}
+	return all
 }
 
 func (s catalogView) Names(kind string) iter.Seq[string] {
@@ -38,18 +56,19 @@ func (s catalogView) Names(kind string) iter.Seq[string] {
 
 func (s catalogView) Missing(kind string) (resource.Ref, bool) {
 	s.of.looked = true
+	family := s.family(kind)
 	for _, ref := range s.r.Withheld {
-		if ref.Kind == kind {
+		if slices.Contains(family, ref.Kind) {
 			return ref, true
 		}
 	}
 	for _, e := range s.r.entries {
-		if e.Ref.Kind == kind && e.Resource == nil {
+		if e.Resource == nil && slices.Contains(family, e.Ref.Kind) {
 			return e.Ref, true
 		}
 	}
 	for _, refused := range s.r.Refused {
-		if refused.Ref.Kind == kind {
+		if slices.Contains(family, refused.Ref.Kind) {
 			return resource.Ref(refused.Ref), true
 		}
 	}
@@ -58,7 +77,12 @@ func (s catalogView) Missing(kind string) (resource.Ref, bool) {
 
 func (s catalogView) Unnamed(ctx context.Context, kind string) (resource.Ref, error) {
 	s.of.looked = true
-	return s.r.nameRest(ctx, kind)
+	for _, k := range s.family(kind) {
+		if ref, err := s.r.nameRest(ctx, k); err != nil {
+			return ref, err
+		}
+	}
+	return resource.Ref{}, nil
 }
 
 func (s catalogView) Kind(name string) (resource.Kind, bool) {

@@ -209,8 +209,8 @@ func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
 	return c.Writer(r.busyHost(e))
 }
 
-// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others. One that is told apart from others
-// by its provider needs those.
+// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others. One that only its provider can
+// identify needs those of its kind.
 func (r *run) tellReach(items []resource.Item) {
 	if r.Reach != nil {
 		r.Reach(r.plan.Reach(items, func(n int) bool {

@@ -30,6 +30,8 @@ type thing struct {
 	Size   *int     `json:"size,omitempty"`
 	Secret *string  `json:"secret,omitempty"`
 	Near   []string `json:"near,omitempty"` // things that it comes after, if there are any
+
+	canonical string // the name that a provider has told
 }
 
 // A world has things, remembers what was done to them and can be told to fail.

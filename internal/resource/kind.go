@@ -22,6 +22,8 @@ type Kind interface {
 	Name() string
 	// NamevarName returns the name of the attribute that identifies the thing on a host.
 	NamevarName() string
+	// Traits returns the traits of the type.
+	Traits() Traits
 	// Describe returns the documentation of the type.
 	Describe() Description
 	// Bind makes a resource from attributes in JSON. It decodes them strictly, applies the type's
@@ -77,8 +79,8 @@ type Identity interface {
 	Namevar() string
 	// Identification returns what identifies the thing, for messages: path "/etc/motd".
 	Identification() string
-	// CanonicalName returns the name that is the same for all spellings of the namevar. Things are told apart by it, not by
-	// the namevar.
+	// CanonicalName returns the name that is the same for all spellings of the namevar. It identifies the thing; the
+	// namevar does not.
 	CanonicalName() string
 	// IsNamed reports whether CanonicalName is final. With the trait CanonicalNames, it is once a provider has told the name,
 	// as a part of Read or bound.ReadAll.

@@ -108,6 +108,9 @@ type Traits struct {
 	// CanonicalNames means that only providers know which spellings of a namevar mean the same thing. The engine reads
 	// resources of the type before the run, so that nothing relies on the spelling.
 	CanonicalNames bool
+	// Family is the same for types that manage the same things, such as a type and another one with fixed values of
+	// some attributes. A Purge of one spares what resources of the others manage. "" is none.
+	Family string
 	// BatchLimit is the maximum number of resources that a [BatchWriter] gets at once; they
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.

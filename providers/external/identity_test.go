@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -121,7 +122,9 @@ func spellings() map[string]spelling {
 	all := map[string]spelling{
 		"a number": {
 			strings.Replace(pair, "description: Another., behaviour: Namevar, schema: {type: string}", "description: Another., behaviour: Namevar, schema: {type: integer}", 1),
-			pairKey, nil, []string{`left: a, right: 1`, `left: a/1, right: 0`, `left: a/1/0, right: 0`}, []wire.State{{"left": "a", "right": json.Number("2")}},
+			pairKey, nil,
+			[]string{`left: a, right: 1`, `left: a/1, right: 0`, `left: a/1/0, right: 0`},
+			[]wire.State{{"left": "a", "right": json.Number("2")}},
 		},
 	}
 	for _, name := range []string{"ANN", " ann ", "Ann", "\u00c4NN", "x/Y", "a\\B"} {
@@ -262,4 +265,110 @@ func TestAResourceIsShownUnderAnotherSpelling(t *testing.T) {
 	equal(t, resource.Instance{
 		Namevar: "ann", CanonicalName: "ann", Provider: "plain", Exists: true, Attributes: json.RawMessage(`{"ensure":"present","name":"ann","shell":"/bin/sh"}`),
 	}, r.State())
+}
+
+// A store of a DSC resource that keeps the case of names, and finds them regardless of it.
+type dscObjects struct {
+	t   *testing.T
+	has map[string]map[string]any
+}
+
+func (s dscObjects) run(cmd host.Cmd) host.Result {
+	var want map[string]any
+	if len(cmd.Stdin) > 0 {
+		if err := json.Unmarshal(cmd.Stdin, &want); err != nil {
+			s.t.Errorf("the input is not JSON: %v", err)
+		}
+	}
+	key := strings.ToLower(fmt.Sprint(want["name"]))
+	var out []map[string]any
+	switch cmd.Args[1] {
+	case "get":
+		if out = append(out, s.has[key]); s.has[key] == nil {
+			out[0] = map[string]any{"_exist": false, "name": want["name"]}
+		}
+	case "set":
+		s.has[key] = want
+		out = append(out, want)
+	case "delete":
+		delete(s.has, key)
+	case "validate":
+		out = append(out, map[string]any{"valid": true})
+	case "export":
+		for _, name := range slices.Sorted(maps.Keys(s.has)) {
+			out = append(out, s.has[name])
+		}
+	}
+	var text strings.Builder
+	for _, object := range out {
+		line, err := json.Marshal(object)
+		if err != nil {
+			s.t.Error(err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	return prints(text.String())
+}
+
+func TestAPurgeOfDSCObjectsIgnoresCaseWhereTheTypeDoes(t *testing.T) {
+	t.Parallel()
+
+	typ := strings.NewReplacer(
+		"behaviour: Namevar", "behaviour: Namevar, caseInsensitive: true", "      validate:", "      export: {executable: thing, args: [export]}\n      validate:", "OPTIONS", "", "  dsc:", "  requests: [List]\n  dsc:",
+	).Replace(thing)
+	h := hosttest.New(t)
+	s := dscObjects{t, map[string]map[string]any{"web": {"name": "web", "colour": "Red"}, "stray": {"name": "Stray"}}}
+	h.Handle("thing", s.run)
+	w := &world{host: h}
+	w.Machine = enginetest.Machine{Host: h}
+	w.Kinds = []resource.Kind{external.Kind(define(t, typ), store.New(h, "/var/lib/fettle/programs")), bound.Kind(purge.Type())}
+	catalog := []string{"Purge/all {kind: Thing, confirm: Thing}", "Thing/a {name: WEB, colour: Red}", "Thing/b {name: Db, colour: Green}"}
+	equal(t, []string{"Thing/Stray: removed", "Thing/b: created"}, w.Apply(t, catalog...))
+	equal(t, []string(nil), w.Apply(t, catalog...))
+	equal(t, []string{"db", "web"}, slices.Sorted(maps.Keys(s.has)))
+
+	const fix = ", canonically \"web\": keep one of the two resources, or let their nodeSelector or when exclude each other"
+	equal(t, []string{
+		`Thing/a: "WEB" is on this host the same as "Web" of Thing/c` + fix, `Thing/c: "Web" is on this host the same as "WEB" of Thing/a` + fix,
+	}, w.Apply(t, "Thing/a {name: WEB, colour: Red}", "Thing/c {name: Web, colour: Green}"))
+	equal(t, any("Red"), s.has["web"]["colour"])
+}
+
+func TestRelationsFindOtherSpellings(t *testing.T) {
+	t.Parallel()
+
+	for name, typ := range map[string]string{"that differ in case": ignoring(), "that only the program knows": acct} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			w := newWorldOf(t, typ)
+			s := newObjects(t, w, lowerKey)
+			s.canonical = lowered
+			member := strings.NewReplacer("accts", "members", "kind: Acct", "kind: Member\n  relations: [{relation: require, kind: Acct, name: $shell}]").Replace(typ)
+			w.Kinds = append(w.Kinds, external.Kind(define(t, member), store.New(w.host, "/var/lib/fettle/programs")))
+			lines := w.Apply(t, "Member/m {name: m, shell: ann}", "Acct/a {name: ANN}")
+			equal(t, []string{"Acct/a: created", "Member/m: created"}, lines)
+		})
+	}
+}
+
+func TestAPurgeSparesWhatADerivedTypeManages(t *testing.T) {
+	t.Parallel()
+
+	derived := strings.NewReplacer("accts", "others", "  kind: Acct\n", "  kind: Other\n  programKind: Acct\n", "description: One., behaviour: Namevar, schema: {type: string}", "description: One., behaviour: Namevar, schema: {type: string, enum: [left]}").Replace(pair)
+	w := newWorldOf(t, pair)
+	s := newObjects(t, w, pairKey)
+	w.Kinds = append(w.Kinds, external.Kind(define(t, derived), store.New(w.host, "/var/lib/fettle/programs")), bound.Kind(purge.Type()))
+	s.has[`"left"+"stray"`] = wire.State{"left": "left", "right": "stray"}
+	s.has[`"base"+"stray"`] = wire.State{"left": "base", "right": "stray"}
+	catalog := []string{"Acct/a {left: base, right: a/b}", "Other/b {left: left, right: b}"}
+	equal(t, []string{"Acct/a: created", "Other/b: created", "Other/left/stray: removed"}, w.Apply(t, append(catalog, "Purge/all {kind: Other, confirm: Other}")...))
+	equal(t, []string{"Acct/base/stray: removed"}, w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...))
+	equal(t, []string(nil), w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...))
+	equal(t, 2, len(s.has))
+
+	w.Withheld = []resource.Ref{{Kind: "Other", Name: "c"}}
+	s.has[`"left"+"c"`] = wire.State{"left": "left", "right": "c"}
+	w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...)
+	equal(t, 3, len(s.has))
 }

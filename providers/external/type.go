@@ -49,7 +49,7 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		Normalize:      t.normalize, Default: t.setDefaults, Validate: t.validate,
 		Receive: func(want *Attributes, related []resource.Related) { want.related = related },
 		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
-		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true, CanonicalNames: d.Answers(v1alpha1.RequestCanonicalize)},
+		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true, CanonicalNames: d.Answers(v1alpha1.RequestCanonicalize), Family: "ExternalType/" + d.Spec.ProgramKind},
 	}
 	if r.Example == "" {
 		r.Example = "apiVersion: " + v1alpha1.ExternalGroupVersion.String() + "\nkind: " + d.Spec.Kind + "\nmetadata: {name: example}\nspec: {nodeSelector: {}}\n"

@@ -101,12 +101,13 @@ type Key struct{ Kind, Name string }
 // between two resources, in either direction, prevents automatic ones.
 func (p *Plan) autoEdges(items []resource.Item, written *graph.Graph) []Edge {
 	var edges []Edge
-	removed := byKey(items, true)
+	removed, spelled := byKey(items, true), spellings(items)
 	for i, item := range items {
 		if item.Resource == nil {
 			continue
 		}
 		for _, rel := range item.Resource.Relations() {
+			rel.Names = spelled.names(rel, p.Keys)
 			found := others(i, rel, p.Keys)
 			if rel.SendDesired {
 				p.Related[i] = append(p.Related[i], found...)
@@ -122,6 +123,34 @@ func (p *Plan) autoEdges(items []resource.Item, written *graph.Graph) []Edge {
 		}
 	}
 	return edges
+}
+
+// A spelling spells names of kinds as their types do, by a resource of each kind.
+type spelling map[string]resource.Resource
+
+func spellings(items []resource.Item) spelling {
+	s := spelling{}
+	for _, item := range items {
+		if item.Resource != nil && s[item.Ref.Kind] == nil {
+			s[item.Ref.Kind] = item.Resource
+		}
+	}
+	return s
+}
+
+// names returns the names of a relation, in the spelling of the other kind where nothing has them as they are written.
+func (s spelling) names(rel resource.Relation, index map[Key]int) []string {
+	of := s[rel.Kind]
+	if of == nil {
+		return rel.Names
+	}
+	all := slices.Clone(rel.Names)
+	for i, name := range all {
+		if _, ok := index[Key{rel.Kind, name}]; !ok {
+			all[i] = of.CanonicalOf(name)
+		}
+	}
+	return all
 }
 
 // byKey indexes resources by their names on the host: either deletions or all others. The first of

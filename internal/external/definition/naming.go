@@ -64,7 +64,7 @@ func textOf(value any) string {
 	return number.String()
 }
 
-// folded returns one text for all that are equal regardless of case, as by [strings.EqualFold].
+// folded returns one text for each set of texts that are equal regardless of case, as by [strings.EqualFold].
 func folded(text string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

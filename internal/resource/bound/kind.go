@@ -22,6 +22,8 @@ type kind[A any] struct{ t *resource.Type[A] }
 func (k kind[A]) Name() string        { return k.t.Name }
 func (k kind[A]) NamevarName() string { return k.t.NamevarName }
 
+func (k kind[A]) Traits() resource.Traits { return k.t.Traits }
+
 func (k kind[A]) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...resource.Secret) (resource.Resource, error) {
 	b := &bound[A]{t: k.t, ref: ref}
 	if len(attributes) > 0 {

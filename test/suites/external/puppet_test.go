@@ -2,6 +2,7 @@ package external_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,18 @@ func TestPuppetTypesOfTheResourceAPI(t *testing.T) {
 	t.Run("unmanaged resources are purged", func(t *testing.T) {
 		lines := a.Apply(t, "Bookmark/g {account: ann, site: good, tags: []}", "Purge/bookmarks {kind: Bookmark, confirm: Bookmark}")
 		equal(t, []string{"Bookmark/ann/a: removed"}, lines)
+	})
+	t.Run("a Purge spares names that Puppet writes in another way", func(t *testing.T) {
+		notes := []string{"Purge/notes {kind: AccountNote, confirm: AccountNote}", "AccountNote/a {name: ANN, text: hi, password: marker-2}"}
+		lines := a.Apply(t, notes...)
+		if !slices.Contains(lines, "AccountNote/bob: removed") || slices.Contains(lines, "AccountNote/ann: removed") {
+			t.Errorf("the report is %q", lines)
+		}
+		equal(t, []string(nil), a.Apply(t, notes...))
+		lines = a.Apply(t, append(notes, "AccountNote/b {name: Ann, text: bye, password: marker-1}")...)
+		if len(lines) != 2 || !strings.Contains(lines[0], `"ANN" is on this host the same as "Ann" of AccountNote/b, canonically "ann"`) {
+			t.Errorf("the report is %q", lines)
+		}
 	})
 }
 
