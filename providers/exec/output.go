@@ -49,18 +49,17 @@ func failure(res host.Result, a Attributes) error {
 
 // output returns the end of a command's output, standard error last, without secrets.
 func output(res host.Result, a Attributes) string {
-	return text.ClipFront(host.Output(redact.Output(res, secrets(a))), maxReported)
+	return text.ClipFront(host.Output(secrets(a).Output(res)), maxReported)
 }
 
-// secrets returns the values of the environment. Values from a Secret are included even if they are
-// short.
-func secrets(a Attributes) []string {
-	all := redact.EnvironmentSecrets(slices.Concat(a.Environment, a.secret))
+// secrets returns the values of the environment. Those from a Secret are secret in every part, even if they are short.
+func secrets(a Attributes) redact.Secrets {
+	all := redact.OfEnvironment(slices.Concat(a.Environment, a.secret))
 	for _, entry := range a.secret {
 		_, value, _ := strings.Cut(entry, "=")
-		all = append(all, value)
+		all = all.And(redact.Of(value))
 	}
 	return all
 }
 
-func redacted(text string, a Attributes) string { return redact.Text(text, secrets(a)) }
+func redacted(text string, a Attributes) string { return secrets(a).Text(text) }

@@ -1,104 +1,311 @@
 // Package redact removes secrets from text that people will see.
+//
+// A program that prints a secret prints it in its own way: as JSON, as its language writes a value, quoted for a shell, or encoded
+// for a URL, for XML, in base64 or in hexadecimal. [Secrets] finds all of these. It decodes the text instead of encoding the secrets,
+// because encodings leave much to the encoder, and occur within each other. It does not find what a program computes from a secret,
+// such as a digest.
 package redact
 
 import (
+	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// minSecret is the minimum length, in bytes, of an environment value that counts as a secret.
-// Shorter values would match everywhere.
-const minSecret = 4
-
 // Mark replaces a secret wherever it would be shown.
 const Mark = "[redacted]"
 
-// EnvironmentSecrets returns the values of an environment, given as NAME=value, that may be secret,
-// and the lines of each.
-func EnvironmentSecrets(environment []string) []string {
-	var secrets []string
+// Lengths of secrets, in bytes.
+const (
+	// minSecret is the minimum length of what is replaced wherever it occurs. Shorter values would match everywhere, and what
+	// surrounds the marks would tell them.
+	minSecret = 4
+	// part is the length of a part of a sensitive value that is a secret, too: programs shorten and divide what they print.
+	part = 8
+)
+
+// Secrets are values that must not be shown. The zero value has none. It is immutable.
+type Secrets struct {
+	literals []string // as they are
+	wholes   []string // see plain
+	parts    map[uint64]struct{}
+	lengths  []int    // of parts
+	short    []string // see wordOf
+	beyond   bool     // some are not ASCII
+	opaque   bool     // some cannot be searched: no text is shown
+	classes  []*regexp.Regexp
+}
+
+// Of returns sensitive values in JSON, without null: every element and every value of an attribute is a secret, but no name of an
+// attribute is.
+//
+//   - A text is replaced, and each part of it of 8 bytes and each word of at least 4.
+//   - A text that contains a shorter one as a word is replaced entirely: what remained would tell the secret.
+//   - No text is shown beside one that has little else than quotes and backslashes, because encodings change these most.
+//   - For a number, every number is replaced, and for a boolean every word that may be one, for the same reason, and because programs
+//     write numbers in many ways.
+func Of(values ...any) Secrets {
+	var s Secrets
+	for _, v := range values {
+		s.add(v)
+	}
+	return s
+}
+
+// OfEnvironment returns the values of an environment, given as NAME=value, that may be secret, and the lines of each. Parts of them are
+// none, because most environments have no secrets.
+func OfEnvironment(environment []string) Secrets {
+	var s Secrets
 	for _, entry := range environment {
 		_, value, _ := strings.Cut(entry, "=")
-		for _, s := range append(strings.Split(value, "\n"), value) {
-			if len(s) >= minSecret {
-				secrets = append(secrets, s)
+		for _, line := range append(strings.Split(value, "\n"), value) {
+			if form := plain(line); len(form) >= minSecret {
+				s.literals, s.wholes = append(s.literals, line), append(s.wholes, form)
 			}
 		}
 	}
-	return secrets
+	return s
 }
 
-// Text replaces every secret in a text by [Mark]; overlapping ones by a single mark. The text must
-// not be truncated, since a part of a secret is not recognized. Empty secrets are ignored.
-func Text(s string, secrets []string) string { return masked(s, occurrences(s, secrets)) }
-
-// Output is Text for the output of a command. If output was dropped, each stream may end within a
-// secret or a character, so an incomplete one is removed from its end.
-func Output(res host.Result, secrets []string) host.Result {
-	redact := func(stream []byte) []byte {
-		s := string(stream)
-		end := len(s)
-		if res.Truncated {
-			end = min(len(text.TrimIncomplete(s)), len(s)-longestBeginning(s, secrets))
-		}
-		return []byte(masked(s[:end], occurrences(s, secrets)))
+// And returns the secrets of both.
+func (s Secrets) And(other Secrets) Secrets {
+	out := Secrets{
+		literals: slices.Concat(s.literals, other.literals), wholes: slices.Concat(s.wholes, other.wholes), short: slices.Concat(s.short, other.short),
+		lengths: slices.Concat(s.lengths, other.lengths), classes: slices.Concat(s.classes, other.classes), beyond: s.beyond || other.beyond, opaque: s.opaque || other.opaque,
+		parts: make(map[uint64]struct{}, len(s.parts)+len(other.parts)),
 	}
-	res.Stdout, res.Stderr = redact(res.Stdout), redact(res.Stderr)
+	for _, all := range []map[uint64]struct{}{s.parts, other.parts} {
+		for key := range all {
+			out.parts[key] = struct{}{}
+		}
+	}
+	slices.Sort(out.lengths)
+	out.lengths = slices.Compact(out.lengths)
+	return out
+}
+
+// Text replaces every secret in a text by [Mark]; overlapping ones by a single mark. The text must not be truncated, since the rest of a
+// secret is not recognized if it is short.
+func (s Secrets) Text(from string) string {
+	switch {
+	case s.isEmpty(), from == "":
+		return from
+	case s.opaque:
+		return Mark
+	}
+	return s.marked(from, whole).text(from)
+}
+
+// truncated is Text for a text whose end may have been cut off.
+func (s Secrets) truncated(from string) string {
+	from = text.TrimIncomplete(from)
+	if s.isEmpty() || s.opaque {
+		return s.Text(from)
+	}
+	from = incompleteEscape.ReplaceAllString(from, "")
+	m := s.marked(from, truncated)
+	return m.text(from[:m.end])
+}
+
+// In reports whether Text would replace anything.
+func (s Secrets) In(text string) bool { return s.Text(text) != text }
+
+// Value replaces the secrets in the texts of a JSON value, including names. Only what is long enough to be found wherever it occurs is
+// replaced: other values need not be what they equal.
+func (s Secrets) Value(value any) any {
+	s.short, s.classes, s.opaque = nil, nil, false
+	return s.every(value, func(v any) any { return v })
+}
+
+// Tree is Text for all texts, numbers and booleans of a JSON value, and for names.
+func (s Secrets) Tree(value any) any {
+	return s.every(value, func(v any) any {
+		encoded, err := json.Marshal(v)
+		if shown := s.Text(string(encoded)); err != nil || shown != string(encoded) {
+			return Mark
+		}
+		return v
+	})
+}
+
+// every replaces the texts of a value, and calls other for what is neither a text nor composed.
+func (s Secrets) every(value any, other func(any) any) any {
+	switch v := value.(type) {
+	case string:
+		return s.Text(v)
+	case []any:
+		all := make([]any, len(v))
+		for i, e := range v {
+			all[i] = s.every(e, other)
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, e := range v {
+			all[s.Text(name)] = s.every(e, other)
+		}
+		return all
+	case nil:
+		return nil
+	}
+	return other(value)
+}
+
+// Output is Text for the output of a command. If output was dropped, each stream may end within a secret or a character, so an
+// incomplete one is removed from its end.
+func (s Secrets) Output(res host.Result) host.Result {
+	redacted := func(stream []byte) []byte {
+		if res.Truncated {
+			return []byte(s.truncated(string(stream)))
+		}
+		return []byte(s.Text(string(stream)))
+	}
+	res.Stdout, res.Stderr = redacted(res.Stdout), redacted(res.Stderr)
 	return res
 }
 
-// occurrences reports for each byte of s whether it belongs to a secret.
-func occurrences(s string, secrets []string) []bool {
-	hidden := make([]bool, len(s))
-	for _, secret := range secrets {
-		if secret == "" {
-			continue
-		}
-		end := 0 // of the last occurrence
-		for at := strings.Index(s, secret); at >= 0; {
-			for i := max(at, end); i < at+len(secret); i++ {
-				hidden[i] = true
-			}
-			end = at + len(secret)
-			next := strings.Index(s[at+1:], secret) // they may overlap
-			if next < 0 {
-				break
-			}
-			at += 1 + next
-		}
-	}
-	return hidden
+func (s Secrets) isEmpty() bool {
+	return !s.opaque && len(s.literals)+len(s.wholes)+len(s.short)+len(s.parts)+len(s.classes) == 0
 }
 
-// masked returns s with each run of hidden bytes replaced by [Mark].
-func masked(s string, hidden []bool) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		end := i + 1
-		for end < len(s) && hidden[end] == hidden[i] {
-			end++
-		}
-		if hidden[i] {
-			b.WriteString(Mark)
+// Attributes returns attributes without those that are hidden, and without their values in the others: see [Secrets.Value].
+func Attributes(all map[string]any, hidden []string) map[string]any {
+	var values []any
+	shown := make(map[string]any, len(all))
+	for name, value := range all {
+		if slices.Contains(hidden, name) {
+			values = append(values, value)
 		} else {
-			b.WriteString(s[i:end])
+			shown[name] = value
 		}
-		i = end
 	}
-	return b.String()
+	secrets := Of(values...)
+	for name, value := range shown {
+		shown[name] = secrets.Value(value)
+	}
+	return shown
 }
 
-// longestBeginning returns the length of the longest suffix of s that is a proper prefix of a
-// secret.
-func longestBeginning(s string, secrets []string) (longest int) {
-	for _, secret := range secrets {
-		for n := min(len(secret)-1, len(s)); n > longest; n-- {
-			if strings.HasSuffix(s, secret[:n]) {
-				longest = n
-			}
+// add adds a value in JSON.
+func (s *Secrets) add(value any) {
+	switch v := value.(type) {
+	case nil:
+	case string:
+		s.addString(v)
+	case bool:
+		s.classes = append(s.classes, booleans)
+	case []any:
+		for _, e := range v {
+			s.add(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			s.add(e)
+		}
+	default:
+		if digits, err := json.Marshal(v); err == nil {
+			s.addNumber(string(digits))
 		}
 	}
-	return longest
+}
+
+// addString adds a text, or a number if it is one: programs read it and print it in other ways.
+func (s *Secrets) addString(value string) {
+	if number.MatchString(value) {
+		s.addNumber(strings.TrimSpace(value))
+	} else {
+		s.addText(value)
+	}
+}
+
+// addNumber adds a number, which may be encoded as a text, too.
+func (s *Secrets) addNumber(digits string) {
+	if len(digits) >= minSecret {
+		s.addText(digits)
+	}
+	s.classes = append(s.classes, numbers)
+}
+
+// Texts that may be numbers and booleans. They are never changed.
+var (
+	number   = regexp.MustCompile(`^\s*[+-]?(?i:0x[0-9a-f]+|([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?)\s*$`)
+	numbers  = regexp.MustCompile(`(?i)0x[0-9a-f]+|[0-9]+([.,_'][0-9]+)*(e[+-]?[0-9]+)?`)
+	booleans = regexp.MustCompile(`(?i)true|false|\b(yes|no|on|off|0|1)\b`)
+)
+
+// addText adds a text, its words and its parts.
+func (s *Secrets) addText(value string) {
+	form := plain(value)
+	switch {
+	case strings.TrimSpace(value) == "":
+		return
+	case len(form) < minSecret && len(strings.TrimSpace(value)) >= minSecret:
+		s.opaque = true
+		return
+	case len(form) < minSecret:
+		s.short = append(s.short, wordOf(value))
+		return
+	}
+	s.literals, s.wholes = append(s.literals, value), append(s.wholes, form)
+	s.addParts(form)
+	if ascii := asciiOf(view{text: form}).text; ascii != form {
+		s.beyond = true
+		s.addParts(ascii)
+		s.wholes = append(s.wholes, questioned(form))
+	}
+}
+
+// questioned returns a text as programs print it that know only ASCII.
+func questioned(form string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf {
+			return '?'
+		}
+		return r
+	}, form)
+}
+
+// addParts adds the parts and the words of a text.
+func (s *Secrets) addParts(form string) {
+	for at := 0; at+part <= len(form); at++ {
+		s.addPart(form[at : at+part])
+	}
+	for _, word := range append(strings.Fields(form), form) {
+		if len(word) >= minSecret && len(word) < part {
+			s.addPart(word)
+		}
+	}
+}
+
+func (s *Secrets) addPart(p string) {
+	if s.parts == nil {
+		s.parts = map[uint64]struct{}{}
+	}
+	s.parts[keyOf(p)] = struct{}{}
+	if at, found := slices.BinarySearch(s.lengths, len(p)); !found {
+		s.lengths = slices.Insert(s.lengths, at, len(p))
+	}
+}
+
+// keyOf returns a part as a number. No part has a zero byte, so parts of other lengths have other numbers.
+func keyOf(p string) (key uint64) {
+	for i := range len(p) {
+		key = key<<8 | uint64(p[i])
+	}
+	return key
+}
+
+// plain returns a text in the form in which texts are searched: decoded and comparable.
+func plain(value string) string {
+	return strings.TrimSpace(squeezed(decoded(view{text: value})).text)
+}
+
+// wordOf returns a text in the form in which short secrets are searched.
+func wordOf(value string) string {
+	return strings.TrimSpace(strings.ToLower(decoded(view{text: value}).text))
 }

@@ -22,15 +22,15 @@ func Failure(res host.Result, environment []string) error {
 
 func explanation(res host.Result, environment []string) string {
 	const maxLines, maxBytes = 8, 1000
-	secrets := redact.EnvironmentSecrets(environment)
-	res = redact.Output(res, secrets)
+	secrets := redact.OfEnvironment(environment)
+	res = secrets.Output(res)
 	lines := slices.Concat(reasons(string(res.Stdout)), complaints(string(res.Stderr)))
 	lines = slices.Compact(lines)
 	if n := len(lines) - maxLines; n > 0 {
 		lines = append([]string{fmt.Sprintf("(%d lines omitted)", n)}, lines[n:]...)
 	}
 	message := strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
-	return text.ClipFront(redact.Text(message, secrets), maxBytes) // again: reasons collapses blanks
+	return text.ClipFront(secrets.Text(message), maxBytes) // again: reasons collapses blanks
 }
 
 // reasons returns the lines of a standard output that explain a failure: dependencies that can't be
