@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -64,10 +65,18 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 			return flaw{f.Field, mistyped(must, is)}
 		}
 	}
-	if at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
+	if k.hides(f.Field) || at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
 		return flaw{f.Field, structural.MessageWithoutValue(f)}
 	}
 	return flaw{f.Field, structural.Message(f)}
+}
+
+// hides reports whether a field is sensitive, or a part of one that is.
+func (k kindSchema) hides(path string) bool {
+	return slices.ContainsFunc(k.sensitive, func(field string) bool {
+		rest, ok := strings.CutPrefix(path, field)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // unknown is the message for an unknown field. It suggests a similar one.

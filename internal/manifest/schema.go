@@ -15,7 +15,11 @@ import (
 // schemas are the compiled CRDs by kind. Each is compiled when it is first used. Safe for concurrent use.
 type schemas map[string]func() (kindSchema, error)
 
-type kindSchema struct{ *structural.Schema }
+// A kindSchema is the schema of a kind.
+type kindSchema struct {
+	*structural.Schema
+	sensitive []string // fields whose values must not be shown, besides those that are passwords
+}
 
 var allSchemas = sync.OnceValue(func() schemas {
 	all := schemas{}
@@ -40,7 +44,7 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 	if err != nil {
 		return kindSchema{}, fmt.Errorf("%s: %w", c.Spec.Names.Kind, err)
 	}
-	return kindSchema{s}, nil
+	return kindSchema{Schema: s}, nil
 }
 
 // check returns what an API server would reject in an object, except in its metadata.

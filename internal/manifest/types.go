@@ -165,6 +165,11 @@ func (d *declared) compile() error {
 	if err == nil {
 		d.schema, err = compile(built)
 	}
+	for i := range d.Spec.Attributes {
+		if at := &d.Spec.Attributes[i]; at.Sensitive {
+			d.schema.sensitive = append(d.schema.sensitive, "spec.properties."+at.Name)
+		}
+	}
 	return err
 }
 

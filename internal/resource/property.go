@@ -74,6 +74,8 @@ type Parameter struct {
 	// Public means that other resources may see the value, unless it comes from a Secret: see
 	// [Related].
 	Public bool
+	// Sensitive means that nobody may see the value.
+	Sensitive bool
 }
 
 // Ensure is the name of the property that declares whether a resource exists. While it is out of

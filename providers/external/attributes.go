@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // Attributes are the attributes of a resource by name, with ensure: a desired state, or one that was read. In JSON they are
@@ -28,6 +29,15 @@ type Attributes struct {
 	canonical wire.State // the desired state as the program writes it; nil if it has no form of its own
 	named     bool       // the program has answered canonicalize, so the canonical name is known
 	verdicts  map[string]wire.Verdict
+	hide      func() redact.Secrets // the secrets of the process that read it; nil for none
+}
+
+// shown returns a value as people may see it: an attribute that is not sensitive may have the value of one that is.
+func (a Attributes) shown(value any) string {
+	if a.hide != nil {
+		value = a.hide().Value(value)
+	}
+	return show(value)
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -58,35 +68,6 @@ func (a *Attributes) set(name string, value any) {
 func (a Attributes) ensure() string {
 	text, _ := a.values[resource.Ensure].(string)
 	return text
-}
-
-// secretTexts returns the values that must not be shown.
-func (a Attributes) secretTexts(d *definition.Definition) []string {
-	var all []string
-	for i := range d.Spec.Attributes {
-		at := &d.Spec.Attributes[i]
-		if value, ok := a.values[at.Name]; ok && isSensitive(at, a) {
-			all = append(all, texts(value)...)
-		}
-	}
-	return all
-}
-
-// texts returns a value and its parts as they may occur in a message.
-func texts(value any) []string {
-	switch v := value.(type) {
-	case string:
-		return append(strings.Fields(v), v)
-	case []any:
-		var all []string
-		for _, e := range v {
-			all = append(all, texts(e)...)
-		}
-		return all
-	case map[string]any:
-		return texts(slices.Collect(maps.Values(v)))
-	}
-	return nil
 }
 
 // sensitive returns the names of attributes whose values must not be shown.

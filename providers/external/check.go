@@ -28,10 +28,10 @@ func (p program) objections(ctx context.Context, h resource.Reader, writes []res
 		}
 	}
 	resources := p.changes(asked)
-	answers := p.inquire(ctx, p.query(h, wantsOf(asked), resources, wire.Validate))
+	answers := p.inquire(ctx, p.query(h, resources, wire.Validate))
 	for n, i := range places {
 		_, err := answers[n].Of(wire.Validate, resources[n].Name)
-		if err = p.without(err, asked[n].Want); err != nil {
+		if err = p.without(err, asked[n].Want, asked[n].Is); err != nil {
 			errs[i] = &resource.ProvisionalError{Err: err}
 		}
 	}
@@ -42,7 +42,7 @@ func (p program) objections(ctx context.Context, h resource.Reader, writes []res
 // without an answer has only failed itself.
 func (p program) PreRunCheck(ctx context.Context, h resource.Reader, wants []Attributes) []error {
 	resources := p.resources(wants)
-	answers := p.inquire(ctx, p.query(h, wants, resources, wire.Check))
+	answers := p.inquire(ctx, p.query(h, resources, wire.Check))
 	errs := make([]error, len(wants))
 	for i, w := range wants {
 		answer, err := answers[i].Of(wire.Check, resources[i].Name)
@@ -57,7 +57,7 @@ func (p program) PreRunCheck(ctx context.Context, h resource.Reader, wants []Att
 // that it has left as they were.
 func (p program) writing(h resource.Writer, writes []resource.Write[Attributes]) inquiry {
 	wants := wantsOf(writes)
-	q := p.run(h, wants, p.changes(writes), wire.Set)
+	q := p.run(h, p.changes(writes), wire.Set)
 	read := p.reading(h, wants)
 	q.repeatable = func(ctx context.Context, of []int, limit time.Duration) []int {
 		if h.Stopped() != nil {

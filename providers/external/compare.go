@@ -37,8 +37,8 @@ func property(at *v1alpha1.ExternalAttribute) resource.Property[Attributes] {
 			must := should(is, want)
 			return (ok || must == nil) && inSync(at, value, must) // what is missing is null
 		},
-		Show:       func(a Attributes) string { return show(a.values[at.Name]) },
-		ShowShould: func(is, want Attributes) string { return show(should(is, want)) },
+		Show:       func(a Attributes) string { return a.shown(a.values[at.Name]) },
+		ShowShould: func(is, want Attributes) string { return is.shown(should(is, want)) },
 		Sensitive:  func(want Attributes) bool { return isSensitive(at, want) },
 		WasSecret:  func(Attributes) bool { return at.Sensitive },
 		Token:      func(is Attributes) string { return show(is.values[at.Name]) },

@@ -1,14 +1,10 @@
 package external
 
 import (
-	"errors"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/redact"
-	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A declared has what an ExternalType says about a provider, whatever its protocol.
@@ -59,12 +55,14 @@ func (p declared) Features() []resource.Feature {
 	return all
 }
 
-// without removes the secrets of a resource from an error.
-func (p declared) without(err error, want Attributes) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(p.message(err.Error(), want))
+// without removes the secrets of states from an error.
+func (p declared) without(err error, known ...Attributes) error {
+	return p.recorder(known...).without(err)
+}
+
+// message returns a message of a program without the secrets of states, in one line.
+func (p declared) message(from string, known ...Attributes) string {
+	return p.recorder(known...).message(from)
 }
 
 // Limits of what a program tells people, in bytes.
@@ -72,11 +70,6 @@ const (
 	maxMessage = 1024     // a message, in one line
 	maxDiff    = 16 << 10 // a difference, which may have several lines
 )
-
-// message returns a message of the program as people may see it: without secrets, in one line.
-func (p declared) message(from string, want Attributes) string {
-	return text.Clip(text.Line(redact.Text(from, want.secretTexts(p.Definition))), maxMessage)
-}
 
 // initOnly returns an error if a change is one that only a new resource accepts.
 func (p declared) initOnly(w resource.Write[Attributes]) error {

@@ -25,8 +25,8 @@ type dscResource struct{ declared }
 func (p dscResource) Read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
 	name := *p.namevar(&want)
 	is, err := p.read(ctx, h, want)
-	is.name, is.secrets = cmp.Or(p.NameOf(is.values), name), want.secrets
-	return is, p.without(err, want)
+	is.name, is.secrets, is.hide = cmp.Or(p.NameOf(is.values), name), want.secrets, p.recorder(want, is).secrets
+	return is, p.without(err, want, is)
 }
 
 func (p dscResource) read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
@@ -34,7 +34,7 @@ func (p dscResource) read(ctx context.Context, h resource.Reader, want Attribute
 		return p.test(ctx, h, want)
 	}
 	c := p.call("get", p.DSC.Manifest.Get, p.keys(want), want)
-	c.record = func(res host.Result) []string { return p.stateLines(res.Stdout, want) }
+	c.record = func(r recorder, res host.Result) []string { return p.stateLines(r, res.Stdout, want) }
 	output, err := p.query(ctx, h, c)
 	if err != nil {
 		return Attributes{}, err
@@ -47,8 +47,8 @@ func (p dscResource) read(ctx context.Context, h resource.Reader, want Attribute
 }
 
 // stateLines show the desired state as it is written, and as the system writes it.
-func (p dscResource) stateLines(output []byte, want Attributes) []string {
-	lines := []string{"desired: " + show(p.recorder([]Attributes{want}).redacted(map[string]any(p.desired(want))))}
+func (p dscResource) stateLines(r recorder, output []byte, want Attributes) []string {
+	lines := []string{"desired: " + show(r.redacted(map[string]any(p.desired(want))))}
 	state, err := dsc.Document(output)
 	if err != nil {
 		return lines
@@ -61,9 +61,9 @@ func (p dscResource) stateLines(output []byte, want Attributes) []string {
 	for name, value := range is.canonical {
 		canonical.set(name, value)
 	}
-	lines = append(lines, "canonical: "+show(p.recorder([]Attributes{want}).redacted(map[string]any(p.desired(canonical)))))
+	lines = append(lines, "canonical: "+show(r.redacted(map[string]any(p.desired(canonical)))))
 	if unknown := p.unknown(state); len(unknown) > 0 {
-		lines = append(lines, "ignored, because the type does not have them: "+strings.Join(unknown, ", "))
+		lines = append(lines, r.text("ignored, because the type does not have them: "+strings.Join(unknown, ", ")))
 	}
 	return lines
 }
@@ -105,7 +105,7 @@ func (p dscResource) List(ctx context.Context, h resource.Reader) ([]Attributes,
 	for i, row := range rows {
 		is, err := p.exported(row)
 		if err != nil {
-			return nil, fmt.Errorf("export: row %d: %w", i+1, err)
+			return nil, fmt.Errorf("export: row %d: %w", i+1, p.without(err, is))
 		}
 		if is.ensure() != resource.Absent && p.mayDeclare(is.values) {
 			all = append(all, is)
@@ -131,7 +131,7 @@ func (p dscResource) Precheck(ctx context.Context, h resource.Reader, writes []r
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		if errs[i] = p.initOnly(w); errs[i] == nil {
-			errs[i] = p.without(p.validated(ctx, h, w.Want), w.Want)
+			errs[i] = p.without(p.validated(ctx, h, w.Want), w.Want, w.Is)
 		}
 	}
 	return errs
@@ -159,7 +159,7 @@ func (p dscResource) Write(ctx context.Context, h resource.Writer, is, want Attr
 	if err := p.initOnly(resource.Write[Attributes]{Is: is, Want: want, Changes: changes}); err != nil {
 		return err
 	}
-	return p.without(p.write(ctx, h, is, want), want)
+	return p.without(p.write(ctx, h, is, want), want, is)
 }
 
 func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attributes) error {
@@ -170,7 +170,9 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 		if !byDelete { // the feature removable is missing: this is not reached
 			return errors.New("the resource cannot be removed")
 		}
-		_, err := p.run(ctx, h, p.call("delete", m.Delete, p.keys(want), want))
+		c := p.call("delete", m.Delete, p.keys(want), want)
+		c.is = is
+		_, err := p.run(ctx, h, c)
 		return err
 	}
 	if m.Set == nil {
@@ -182,7 +184,9 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 	for name, value := range is.canonical {
 		want.set(name, value)
 	}
-	output, err := p.run(ctx, h, p.call("set", m.Set, p.desired(want), want))
+	c := p.call("set", m.Set, p.desired(want), want)
+	c.is = is
+	output, err := p.run(ctx, h, c)
 	if err != nil {
 		return err
 	}
@@ -192,7 +196,7 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 	}
 	said, err := outcome.State.Canonical()
 	for _, what := range said.Restart {
-		h.Note("restart required: " + p.message(what, want) + "\n")
+		h.Note("restart required: " + p.message(what, want, is) + "\n")
 	}
 	return err
 }
@@ -203,8 +207,9 @@ type dscCall struct {
 	op    *dsc.Operation
 	input dsc.State
 	want  Attributes
+	is    Attributes // for a call that makes changes
 	// record returns further lines for debug logs; nil for none.
-	record func(host.Result) []string
+	record func(recorder, host.Result) []string
 }
 
 // call returns the call of a command. No properties are no input.
@@ -235,7 +240,7 @@ func (p dscResource) run(ctx context.Context, h resource.Writer, c dscCall) ([]b
 	}
 	res, err := p.change(ctx, h, cmd)
 	for _, warning := range dsc.Texts(dsc.Messages(res.Stderr), dsc.LevelWarn) {
-		h.Note("warning: " + p.message(warning, c.want) + "\n")
+		h.Note("warning: " + p.recorder(c.want, c.is).with(res.Stdout).message(warning) + "\n")
 	}
 	return res.Stdout, p.failure(c, res, err)
 }
@@ -263,7 +268,7 @@ func (p dscResource) command(ctx context.Context, h host.Reader, c dscCall) (hos
 		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
 	}
-	return p.recorder([]Attributes{c.want}).recorded(cmd, c.record), nil
+	return p.recorder(c.want, c.is).recorded(cmd, c.record), nil
 }
 
 // failure returns why a call failed; nil if it did not.
@@ -274,7 +279,7 @@ func (p dscResource) failure(c dscCall, res host.Result, err error) error {
 	case res.Truncated:
 		return fmt.Errorf("%s: the command wrote more than %d MiB", c.name, maxOutput>>20)
 	case res.ExitCode != 0:
-		return fmt.Errorf("%s: %s", c.name, p.DSC.Manifest.Failure(res.ExitCode, res.Stderr))
+		return p.recorder(c.want, c.is).with(res.Stdout).without(fmt.Errorf("%s: %s", c.name, p.DSC.Manifest.Failure(res.ExitCode, res.Stderr)))
 	}
 	return nil
 }

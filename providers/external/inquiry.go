@@ -27,8 +27,8 @@ type inquiry struct {
 }
 
 // query asks without a change to the host.
-func (p program) query(h resource.Reader, wants []Attributes, resources []wire.Resource, requests ...string) inquiry {
-	return p.inquiry(h, wants, resources, requests, func(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+func (p program) query(h resource.Reader, resources []wire.Resource, requests ...string) inquiry {
+	return p.inquiry(h, resources, requests, func(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 		cmd.Confinement.ReadOnly = true
 		cmd.Confinement.Network, cmd.Confinement.Sockets = p.Spec.Access.Network, p.Spec.Access.Sockets
 		return h.Query(ctx, cmd)
@@ -36,28 +36,29 @@ func (p program) query(h resource.Reader, wants []Attributes, resources []wire.R
 }
 
 // run has the program make changes.
-func (p program) run(h resource.Writer, wants []Attributes, resources []wire.Resource, request string) inquiry {
-	return p.inquiry(h, wants, resources, []string{request}, func(ctx context.Context, cmd host.Cmd) (host.Result, error) {
+func (p program) run(h resource.Writer, resources []wire.Resource, request string) inquiry {
+	return p.inquiry(h, resources, []string{request}, func(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 		return p.change(ctx, h, cmd)
 	})
 }
 
-func (p program) inquiry(h host.Reader, wants []Attributes, resources []wire.Resource, requests []string, start func(context.Context, host.Cmd) (host.Result, error)) inquiry {
+func (p program) inquiry(h host.Reader, resources []wire.Resource, requests []string, start func(context.Context, host.Cmd) (host.Result, error)) inquiry {
 	return inquiry{
 		resources: resources, requests: requests,
 		ask: func(ctx context.Context, of []int, limit time.Duration) wire.Answers {
-			about := selected(wants, of)
+			about := selected(resources, of)
+			r := p.recorderOf(about)
 			var lines []wire.Request
 			for _, name := range requests {
-				lines = append(lines, wire.Request{Request: name, Resources: selected(resources, of)})
+				lines = append(lines, wire.Request{Request: name, Resources: about})
 			}
-			cmd, err := p.command(ctx, h, about, lines)
+			cmd, err := p.command(ctx, h, r, lines)
 			if err != nil {
 				return wire.Answers{Err: err}
 			}
 			cmd.Timeout = limit
 			res, err := start(ctx, cmd)
-			return p.answers(res, err, about)
+			return answersOf(r, res, err)
 		},
 		repeatable: func(_ context.Context, of []int, _ time.Duration) []int { return of },
 	}

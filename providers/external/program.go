@@ -16,7 +16,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -50,7 +49,7 @@ func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attribu
 	results := make([]resource.Result[Attributes], len(wants))
 	for i, w := range wants {
 		results[i].State, results[i].Err = p.state(answers[i], w)
-		results[i].Err = p.without(results[i].Err, w)
+		results[i].Err = p.without(results[i].Err, w, results[i].State)
 	}
 	return results
 }
@@ -61,7 +60,7 @@ func (p program) reading(h resource.Reader, wants []Attributes) inquiry {
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		requests = []string{wire.Canonicalize, wire.Get}
 	}
-	return p.query(h, wants, p.resources(wants), requests...)
+	return p.query(h, p.resources(wants), requests...)
 }
 
 // state returns the state of a resource from the answers about it. Its canonical form is known even if it cannot be read.
@@ -81,17 +80,22 @@ func (p program) state(answers wire.Answers, want Attributes) (Attributes, error
 	if err != nil {
 		return is, err
 	}
-	is.verdicts = p.verdicts(answer.InSync, want)
-	is.values, err = contract.Read(p.Definition, want.values, is.canonical, answer)
-	is.name = cmp.Or(p.NameOf(is.values), is.name)
+	is.values = answer.State // what is wrong with it tells no secret of it
+	is.hide = p.recorder(want, is).secrets
+	is.verdicts = shortened(answer.InSync)
+	read, err := contract.Read(p.Definition, want.values, is.canonical, answer)
+	if err == nil {
+		is.values = read
+		is.name = cmp.Or(p.NameOf(is.values), is.name)
+	}
 	return is, err
 }
 
-// verdicts returns what a program decided about attributes, with messages without secrets.
-func (p program) verdicts(from map[string]wire.Verdict, want Attributes) map[string]wire.Verdict {
+// shortened returns what a program decided about attributes, with messages as people may see them.
+func shortened(from map[string]wire.Verdict) map[string]wire.Verdict {
 	all := maps.Clone(from)
 	for name, v := range all {
-		v.Message = text.Clip(text.Block(redact.Text(v.Message, want.secretTexts(p.Definition))), maxDiff)
+		v.Message = text.Clip(text.Block(v.Message), maxDiff)
 		all[name] = v
 	}
 	return all
@@ -102,7 +106,7 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 	if !p.Answers(v1alpha1.RequestList) {
 		return nil, &resource.NoListerError{Kind: p.Spec.Kind, Provider: p.provider.Name}
 	}
-	list := p.query(h, nil, nil, wire.List)
+	list := p.query(h, nil, wire.List)
 	answers := list.ask(ctx, nil, p.timeout())
 	if answers.Err != nil {
 		return nil, answers.Err
@@ -112,7 +116,7 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 	for _, answer := range answers.Listed() {
 		values, err := contract.Listed(p.Definition, answer)
 		if err != nil {
-			return nil, fmt.Errorf("list: %w", err)
+			return nil, fmt.Errorf("list: %w", p.without(err, Attributes{values: answer.State}))
 		}
 		row := Attributes{values: values}
 		if row.ensure() == resource.Absent || !p.mayDeclare(values) {
@@ -156,14 +160,14 @@ func (p program) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 func (p program) outcome(answers wire.Answers, w resource.Write[Attributes]) error {
 	answer, err := answers.Of(wire.Set, *p.namevar(&w.Want))
 	for _, note := range answer.Notes {
-		w.AddNote(p.message(note, w.Want) + "\n")
+		w.AddNote(p.message(note) + "\n")
 	}
 	if err != nil {
-		return p.without(err, w.Want)
+		return p.without(err, w.Want, w.Is)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(answer.Errors)) {
-		errs = append(errs, &resource.PropertyError{Property: name, Err: p.without(errors.New(answer.Errors[name]), w.Want)})
+		errs = append(errs, &resource.PropertyError{Property: name, Err: p.without(errors.New(answer.Errors[name]))})
 	}
 	return errors.Join(errs...)
 }
@@ -221,12 +225,12 @@ type refreshing struct{ program }
 func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
 	r := p.resource(want)
 	r.Is = present(is)
-	answers := p.run(h, []Attributes{want}, []wire.Resource{r}, wire.Refresh).ask(ctx, []int{0}, p.timeout())
+	answers := p.run(h, []wire.Resource{r}, wire.Refresh).ask(ctx, []int{0}, p.timeout())
 	answer, err := answers.Of(wire.Refresh, r.Name)
 	if err == nil && answer.NothingToRefresh {
 		return resource.ErrNothingToRefresh
 	}
-	return p.without(err, want)
+	return p.without(err, want, is)
 }
 
 // change runs a command that makes changes. Commands of one type wait for each other. That of a Remote type changes nothing on
@@ -242,7 +246,7 @@ func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (hos
 
 func (p program) timeout() time.Duration { return time.Duration(p.Spec.TimeoutSeconds) * time.Second }
 
-func (p program) command(ctx context.Context, h host.Reader, wants []Attributes, requests []wire.Request) (host.Cmd, error) {
+func (p program) command(ctx context.Context, h host.Reader, r recorder, requests []wire.Request) (host.Cmd, error) {
 	dir, err := p.files.Dir(ctx, h, p.Definition)
 	if err != nil {
 		return host.Cmd{}, err
@@ -257,30 +261,28 @@ func (p program) command(ctx context.Context, h host.Reader, wants []Attributes,
 		Timeout:     p.timeout(),
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
 	}
-	return p.recorder(wants).recorded(cmd, nil), nil
+	return r.recorded(cmd, nil), nil
 }
 
-// answers decodes the output of a process. How it ended explains what it did not answer.
-func (p program) answers(res host.Result, err error, wants []Attributes) wire.Answers {
-	a := wire.Decode(res.Stdout)
-	var hidden []string
-	for _, w := range wants {
-		hidden = append(hidden, w.secretTexts(p.Definition)...)
-	}
+// answersOf decodes the output of a process, without secrets in its texts: neither those that it was sent nor those that it printed.
+// How it ended explains what it did not answer.
+func answersOf(r recorder, res host.Result, err error) wire.Answers {
+	r = r.with(res.Stdout)
+	a := wire.Decode(res.Stdout).Redacted(r.text)
 	switch {
 	case res.Truncated:
 		a.Err = fmt.Errorf("the program wrote more than %d MiB", maxOutput>>20)
 	case err != nil:
 		a.Err = err
 	case res.ExitCode != 0:
-		a.Err = fmt.Errorf("the program exited with %d%s", res.ExitCode, lastWords(redact.Output(res, hidden)))
+		a.Err = fmt.Errorf("the program exited with %d%s", res.ExitCode, lastWords(r.text(string(res.Stderr))))
 	}
 	return a
 }
 
 // lastWords returns the end of what a process wrote to stderr.
-func lastWords(res host.Result) string {
-	lines := strings.Split(strings.TrimSpace(string(res.Stderr)), "\n")
+func lastWords(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	const most = 3
 	if len(lines) > most {
 		lines = lines[len(lines)-most:]

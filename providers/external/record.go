@@ -3,39 +3,108 @@ package external
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A recorder prepares commands for debug logs, without secrets: neither the values of sensitive attributes nor those that
-// come from Secrets.
+// A recorder knows the secrets of a process, and shows what it read and printed without them: in messages and in debug logs.
 type recorder struct {
-	hidden  []string // names of attributes
-	secrets []string // known values
+	hidden  []string // names of attributes whose values are secret
+	values  []any    // known secrets
+	secrets func() redact.Secrets
 }
 
-func (p declared) recorder(wants []Attributes) recorder {
-	var r recorder
+// recorder returns a recorder that knows the secrets of states, desired and present.
+func (p declared) recorder(known ...Attributes) recorder {
+	r := p.newRecorder()
+	for _, a := range known {
+		r.hide(a.secrets...)
+	}
+	for _, a := range known {
+		r.know(a.values, a.canonical)
+	}
+	return r.complete()
+}
+
+// recorderOf returns a recorder that knows the secrets of resources in a request.
+func (p declared) recorderOf(resources []wire.Resource) recorder {
+	r := p.newRecorder()
+	for _, about := range resources {
+		r.hide(about.Sensitive...)
+	}
+	for _, about := range resources {
+		r.know(about.Should, about.Is)
+	}
+	return r.complete()
+}
+
+func (p declared) newRecorder() *recorder {
+	r := &recorder{}
 	for i := range p.Spec.Attributes {
 		if at := &p.Spec.Attributes[i]; at.Sensitive {
-			r.hidden = append(r.hidden, at.Name)
+			r.hide(at.Name)
 		}
-	}
-	for _, w := range wants {
-		r.hidden = append(r.hidden, w.secrets...)
-		r.secrets = append(r.secrets, w.secretTexts(p.Definition)...)
 	}
 	return r
 }
 
+// hide adds attributes whose values are secret.
+func (r *recorder) hide(names ...string) {
+	for _, name := range names {
+		if !slices.Contains(r.hidden, name) {
+			r.hidden = append(r.hidden, name)
+		}
+	}
+}
+
+// know adds the secrets in states.
+func (r *recorder) know(states ...wire.State) {
+	for _, state := range states {
+		for _, name := range r.hidden {
+			if value, ok := state[name]; ok {
+				r.values = append(r.values, value)
+			}
+		}
+	}
+}
+
+// complete prepares the search for the secrets, which many texts share and most processes do not need.
+func (r recorder) complete() recorder {
+	values := r.values
+	r.secrets = sync.OnceValue(func() redact.Secrets { return redact.Of(values...) })
+	return r
+}
+
+// text returns a text of a program without secrets. The text must not be shortened before.
+func (r recorder) text(from string) string {
+	if from == "" {
+		return ""
+	}
+	return r.secrets().Text(from)
+}
+
+// message returns a message of a program as people may see it: without secrets, in one line.
+func (r recorder) message(from string) string { return text.Clip(text.Line(r.text(from)), maxMessage) }
+
+// without removes secrets from an error.
+func (r recorder) without(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(r.message(err.Error()))
+}
+
 // recorded returns a command with what debug logs show of it, and of its reply. Further lines follow those of the
 // reply. Commands with secrets are only started in ways that keep these out of arguments and the environment.
-func (r recorder) recorded(cmd host.Cmd, further func(host.Result) []string) host.Cmd {
+func (r recorder) recorded(cmd host.Cmd, further func(recorder, host.Result) []string) host.Cmd {
 	call := quoted(cmd.Args...)
 	if len(cmd.Env) > 0 {
 		call = "env " + quoted(cmd.Env...) + " " + call
@@ -49,9 +118,9 @@ func (r recorder) recorded(cmd host.Cmd, further func(host.Result) []string) hos
 		shown := prefixed("reply: ", all.lines(res.Stdout))
 		shown = append(shown, prefixed("stderr: ", all.lines(res.Stderr))...)
 		if further != nil {
-			shown = append(shown, further(res)...)
+			shown = append(shown, further(all, res)...)
 		}
-		return redact.Text(strings.Join(shown, "\n"), all.secrets)
+		return strings.Join(shown, "\n")
 	}
 	return cmd
 }
@@ -79,13 +148,16 @@ func prefixed(prefix string, lines []string) []string {
 
 // with returns a recorder that also knows the secrets in a reply, such as a current password.
 func (r recorder) with(output []byte) recorder {
-	r.secrets = slices.Clone(r.secrets)
+	if len(r.hidden) == 0 {
+		return r
+	}
+	r.values = slices.Clone(r.values)
 	for line := range bytes.Lines(output) {
 		if tree, ok := parsed(line); ok {
 			r.collect(tree)
 		}
 	}
-	return r
+	return r.complete()
 }
 
 // collect adds the values of hidden attributes.
@@ -98,7 +170,7 @@ func (r *recorder) collect(tree any) {
 	case map[string]any:
 		for name, value := range t {
 			if slices.Contains(r.hidden, name) {
-				r.secrets = append(r.secrets, texts(value)...)
+				r.values = append(r.values, value)
 			} else {
 				r.collect(value)
 			}
@@ -120,7 +192,7 @@ func (r recorder) lines(text []byte) []string {
 		case len(r.hidden) > 0 && bytes.ContainsAny(line, `{["`):
 			all = append(all, "(invalid JSON, not shown because the type has secrets)")
 		default:
-			all = append(all, redact.Text(string(line), r.secrets))
+			all = append(all, r.text(string(line)))
 		}
 	}
 	return all
@@ -136,23 +208,22 @@ func parsed(line []byte) (tree any, ok bool) {
 }
 
 // redacted returns a JSON value without secrets.
-func (r recorder) redacted(tree any) any {
+func (r recorder) redacted(tree any) any { return r.secrets().Tree(r.marked(tree)) }
+
+// marked returns a JSON value without the values of hidden attributes.
+func (r recorder) marked(tree any) any {
 	switch t := tree.(type) {
-	case string:
-		return redact.Text(t, r.secrets)
 	case []any:
 		all := make([]any, len(t))
 		for i, e := range t {
-			all[i] = r.redacted(e)
+			all[i] = r.marked(e)
 		}
 		return all
 	case map[string]any:
 		all := make(map[string]any, len(t))
-		for _, name := range slices.Sorted(maps.Keys(t)) {
-			if slices.Contains(r.hidden, name) {
-				all[name] = redact.Mark
-			} else {
-				all[redact.Text(name, r.secrets)] = r.redacted(t[name])
+		for name, value := range t {
+			if all[name] = redact.Mark; !slices.Contains(r.hidden, name) {
+				all[name] = r.marked(value)
 			}
 		}
 		return all

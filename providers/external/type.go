@@ -83,7 +83,7 @@ func addAttribute(r *resource.Type[Attributes], d *definition.Definition, at *v1
 		}
 		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Public: true})
 	case v1alpha1.BehaviourParameter:
-		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature), Public: !at.Sensitive})
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: at.Name, Doc: at.Description, Feature: resource.Feature(at.Feature), Public: !at.Sensitive, Sensitive: at.Sensitive})
 	case v1alpha1.BehaviourProperty, v1alpha1.BehaviourInitOnly, v1alpha1.BehaviourReadOnly:
 		r.Properties = append(r.Properties, property(at))
 	}

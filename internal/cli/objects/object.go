@@ -14,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/source"
 )
 
@@ -62,16 +63,19 @@ func New(k resource.Kind, i resource.Instance, defaultProvider string) (Object, 
 	if provider == defaultProvider {
 		provider = ""
 	}
-	o, err := newObject(k.Name(), Name(i.Namevar), provider, i.Attributes)
+	var hidden []string
+	for _, at := range k.Describe().Attributes {
+		if at.Sensitive {
+			hidden = append(hidden, at.Name)
+		}
+	}
+	o, err := newObject(k.Name(), Name(i.Namevar), provider, redact.Attributes(i.Attributes, hidden))
 	if err != nil {
 		return o, err
 	}
 	properties, _ := o.Spec["properties"].(map[string]any) // of an external type
 	for _, at := range k.Describe().Attributes {
-		if at.Sensitive {
-			delete(o.Spec, at.Name)
-		}
-		if at.Sensitive || at.ReadOnly {
+		if at.ReadOnly {
 			delete(properties, at.Name)
 		}
 	}

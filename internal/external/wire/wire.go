@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -147,6 +149,37 @@ func (a Answers) Of(request, name string) (Answer, error) {
 		return answer, errors.New(answer.Error)
 	}
 	return answer, nil
+}
+
+// Redacted returns the answers with every text for people replaced: errors, notes and the messages of verdicts.
+func (a Answers) Redacted(text func(string) string) Answers {
+	if a.Err != nil {
+		a.Err = errors.New(text(a.Err.Error()))
+	}
+	a.byName, a.listed = maps.Clone(a.byName), slices.Clone(a.listed)
+	for key, answer := range a.byName {
+		a.byName[key] = answer.redacted(text)
+	}
+	for i, answer := range a.listed {
+		a.listed[i] = answer.redacted(text)
+	}
+	return a
+}
+
+func (a Answer) redacted(text func(string) string) Answer {
+	a.Error = text(a.Error)
+	a.Notes, a.Errors, a.InSync = slices.Clone(a.Notes), maps.Clone(a.Errors), maps.Clone(a.InSync)
+	for i, note := range a.Notes {
+		a.Notes[i] = text(note)
+	}
+	for name, message := range a.Errors {
+		a.Errors[name] = text(message)
+	}
+	for name, v := range a.InSync {
+		v.Message = text(v.Message)
+		a.InSync[name] = v
+	}
+	return a
 }
 
 // Listed returns the answers to list. They are complete only if Err is nil.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // bound is the only implementation of Resource.
@@ -214,25 +215,20 @@ func (b *bound[A]) State() resource.Instance {
 	return i
 }
 
-// withoutSecrets leaves out the properties that must not be shown.
+// withoutSecrets leaves out what must not be shown: attributes, and their values in others.
 func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
-	hidden := slices.DeleteFunc(slices.Clone(b.t.Properties), func(p resource.Property[A]) bool { return !b.hides(p, b.is) })
-	if len(hidden) == 0 {
-		return attributes
+	hidden := slices.Clone(b.secrets)
+	for _, p := range b.t.Properties {
+		if b.hides(p, b.is) {
+			hidden = append(hidden, p.Name)
+		}
 	}
-	all := encoded(b.is)
-	before := len(all)
-	for _, p := range hidden {
-		delete(all, p.Name)
+	for _, p := range b.t.Parameters {
+		if p.Sensitive {
+			hidden = append(hidden, p.Name)
+		}
 	}
-	if len(all) == before {
-		return attributes
-	}
-	shown, err := json.Marshal(all)
-	if err != nil { // it was JSON before
-		return json.RawMessage("{}")
-	}
-	return shown
+	return redact.Attributes(attributes, hidden)
 }
 
 func (b *bound[A]) Write(ctx context.Context, h resource.Writer, changes []resource.Change) error {

@@ -15,7 +15,7 @@ func (k kind[A]) Describe() resource.Description {
 		})
 	}
 	for _, p := range k.t.Parameters {
-		d.Attributes = append(d.Attributes, resource.AttributeDoc{Name: p.Name, Doc: p.Doc, Feature: p.Feature})
+		d.Attributes = append(d.Attributes, resource.AttributeDoc{Name: p.Name, Doc: p.Doc, Feature: p.Feature, Sensitive: p.Sensitive})
 	}
 	if d.Namevar != resource.MetadataName && !slices.ContainsFunc(d.Attributes, func(a resource.AttributeDoc) bool { return a.Name == d.Namevar }) {
 		d.Attributes = slices.Insert(d.Attributes, 0, resource.AttributeDoc{Name: d.Namevar, Doc: "Its name on the host (namevar)."})

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
 // withSecrets sets the attributes that come from Secrets.
@@ -56,19 +56,9 @@ func unsaid(err error, secrets []resource.Secret) error {
 		return nil
 	}
 	for _, s := range secrets {
-		if quotes(err.Error(), s.Value) {
+		if redact.Of(s.Value).In(err.Error()) {
 			return errors.New(s.Attribute + " is invalid (details omitted: the value is secret): see what the attribute accepts")
 		}
 	}
 	return err
-}
-
-// quotes reports whether a text contains a value or a word of it.
-func quotes(text, value string) bool {
-	const word = 4 // shorter words occur in many texts
-	if strings.Contains(text, strconv.Quote(value)) {
-		return true
-	}
-	parts := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ':' || r == ',' || !strconv.IsPrint(r) })
-	return slices.ContainsFunc(parts, func(part string) bool { return len(part) >= word && strings.Contains(text, part) })
 }

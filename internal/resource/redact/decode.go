@@ -259,6 +259,15 @@ func lower(b byte) byte {
 	return b
 }
 
+// lowerAll changes no byte beyond ASCII: a text need not be UTF-8.
+func lowerAll(text string) string {
+	all := []byte(text)
+	for i, b := range all {
+		all[i] = lower(b)
+	}
+	return string(all)
+}
+
 // asciiOf returns a view without what is not ASCII, and without the question marks that some programs write instead.
 func asciiOf(v view) view {
 	w := newWriter(v)

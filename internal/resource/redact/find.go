@@ -183,7 +183,7 @@ func (s Secrets) searchWords(m *mask, v view) {
 	if len(s.short) == 0 || m.withheld {
 		return
 	}
-	lower := strings.ToLower(v.text)
+	lower := lowerAll(v.text)
 	for _, secret := range s.short {
 		for at := 0; !m.withheld; {
 			next := strings.Index(lower[at:], secret)
@@ -215,7 +215,7 @@ func (s Secrets) anyShort(d digits, v view, runs [][]int) bool {
 		return false
 	}
 	return slices.ContainsFunc(runs, func(run []int) bool {
-		text := strings.ReplaceAll(strings.ToLower(d.bytes(v, [][]int{run}, 0).text), "\x00", "")
+		text := strings.ReplaceAll(lowerAll(d.bytes(v, [][]int{run}, 0).text), "\x00", "")
 		return slices.ContainsFunc(s.short, func(secret string) bool { return strings.TrimSpace(secret) == strings.TrimSpace(text) })
 	})
 }

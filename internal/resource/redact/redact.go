@@ -7,6 +7,7 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -173,20 +174,26 @@ func (s Secrets) isEmpty() bool {
 	return !s.opaque && len(s.literals)+len(s.wholes)+len(s.short)+len(s.parts)+len(s.classes) == 0
 }
 
-// Attributes returns attributes without those that are hidden, and without their values in the others: see [Secrets.Value].
-func Attributes(all map[string]any, hidden []string) map[string]any {
-	var values []any
-	shown := make(map[string]any, len(all))
-	for name, value := range all {
-		if slices.Contains(hidden, name) {
-			values = append(values, value)
-		} else {
-			shown[name] = value
+// Attributes returns attributes in JSON without those that are hidden, and without their values in the others: see [Secrets.Value].
+func Attributes(attributes json.RawMessage, hidden []string) json.RawMessage {
+	all, secrets := map[string]any{}, []any{}
+	d := json.NewDecoder(bytes.NewReader(attributes))
+	d.UseNumber()
+	if len(hidden) == 0 || d.Decode(&all) != nil {
+		return attributes
+	}
+	for _, name := range hidden {
+		if value, ok := all[name]; ok {
+			secrets = append(secrets, value)
+			delete(all, name)
 		}
 	}
-	secrets := Of(values...)
-	for name, value := range shown {
-		shown[name] = secrets.Value(value)
+	if len(secrets) == 0 {
+		return attributes
+	}
+	shown, err := json.Marshal(Of(secrets...).Value(all))
+	if err != nil { // it was JSON before
+		return json.RawMessage("{}")
 	}
 	return shown
 }
@@ -307,5 +314,5 @@ func plain(value string) string {
 
 // wordOf returns a text in the form in which short secrets are searched.
 func wordOf(value string) string {
-	return strings.TrimSpace(strings.ToLower(decoded(view{text: value}).text))
+	return strings.TrimSpace(lowerAll(decoded(view{text: value}).text))
 }

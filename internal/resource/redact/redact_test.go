@@ -202,14 +202,10 @@ func TestShortSecretsAreNotToldByTheirMarks(t *testing.T) {
 func TestValuesBesideHiddenOnesTellNone(t *testing.T) {
 	t.Parallel()
 
-	got := redact.Attributes(map[string]any{
-		"password": "Marked-5ecret", "pin": json.Number("7"), "url": "https://ann:Marked-5ecret@example.org", "port": json.Number("7"),
-		"all": []any{map[string]any{"key Marked-5ecret": "TWFya2VkLTVlY3JldA=="}},
-	}, []string{"password", "pin", "absent"})
-	want := map[string]any{
-		"url": "https://ann:[redacted]@example.org", "port": json.Number("7"), "all": []any{map[string]any{"key [redacted]": "[redacted]=="}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	got := redact.Attributes(json.RawMessage(`{"password":"Marked-5ecret","pin":7,"url":"https://ann:Marked-5ecret@example.org","port":7,`+
+		`"all":[{"key Marked-5ecret":"TWFya2VkLTVlY3JldA=="}]}`), []string{"password", "pin", "absent"})
+	want := `{"all":[{"key [redacted]":"[redacted]=="}],"port":7,"url":"https://ann:[redacted]@example.org"}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	tree := redact.Of(json.Number("7")).Tree(map[string]any{"port": json.Number("12"), "text": "line 3", "on": true, "none": nil})
