@@ -49,7 +49,7 @@ func (p program) ReadAll(ctx context.Context, h resource.Reader, wants []Attribu
 	results := make([]resource.Result[Attributes], len(wants))
 	for i, w := range wants {
 		results[i].State, results[i].Err = p.state(answers[i], w)
-		results[i].Err = p.without(results[i].Err, w, results[i].State)
+		results[i].Err = p.without(results[i].Err, w)
 	}
 	return results
 }
@@ -69,7 +69,7 @@ func (p program) state(answers wire.Answers, want Attributes) (Attributes, error
 	if p.Answers(v1alpha1.RequestCanonicalize) {
 		canonical, err := answers.Of(wire.Canonicalize, is.name)
 		if err == nil {
-			err = contract.Canonical(p.Definition, want.values, canonical.State)
+			err = p.without(contract.Canonical(p.Definition, want.values, canonical.State), want, Attributes{values: canonical.State})
 		}
 		if err != nil {
 			return is, err
@@ -80,15 +80,11 @@ func (p program) state(answers wire.Answers, want Attributes) (Attributes, error
 	if err != nil {
 		return is, err
 	}
-	is.values = answer.State // what is wrong with it tells no secret of it
-	is.hide = p.recorder(want, is).secrets
-	is.verdicts = shortened(answer.InSync)
-	read, err := contract.Read(p.Definition, want.values, is.canonical, answer)
-	if err == nil {
-		is.values = read
-		is.name = cmp.Or(p.NameOf(is.values), is.name)
-	}
-	return is, err
+	r := p.recorder(want, Attributes{values: answer.State})
+	is.verdicts, is.hide = shortened(answer.InSync), r.secrets
+	is.values, err = contract.Read(p.Definition, want.values, is.canonical, answer)
+	is.name = cmp.Or(p.NameOf(is.values), is.name)
+	return is, r.without(err)
 }
 
 // shortened returns what a program decided about attributes, with messages as people may see them.
