@@ -1,0 +1,97 @@
+package localuser_test
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/providers/sshauthorizedkey"
+	"github.com/fettle-dev/fettle/providers/tidy"
+	"github.com/fettle-dev/fettle/providers/user"
+)
+
+func kinds() []resource.Kind {
+	return []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(tidy.Type(time.Now)), bound.Kind(sshauthorizedkey.Type()), bound.Kind(user.Type())}
+}
+
+// places are where the user acts and resources are.
+var places = []string{
+	"/home/zed/a", "/home/zed/a/b", "/home/zed/a/b/f", "/home/zed/.ssh", "/home/zed/.ssh/authorized_keys", "/home/zed/f",
+	"/srv/app", "/srv/app/data", "/srv/app/data/f", "/srv/app/data/d", "/srv/app/data/cron.d", "/srv/app/lnk", "/srv/app/f", "/tmp/a", "/tmp/a/f", "/srv/copy/data/f", "/srv/copy/a/f",
+}
+
+// texts are where the user's symlinks lead.
+var texts = []string{"/etc", "/etc/f", "/etc/shadow", "../../etc", "/root", "/root/.ssh", "/usr/bin", "/srv/src", "/home/zed", "data", "/etc/alternative", "/srv/app"}
+
+// specs are resources. PATH is one of the places, FROM another one. No resource is below a symlink that another one manages, since
+// that would be root's own way.
+var specs = []string{
+	`File {path: PATH, owner: root}`,
+	`File {path: PATH, owner: zed}`,
+	`File {path: PATH, owner: root, group: root, mode: "0644"}`,
+	`File {path: PATH, owner: zed, group: zed, mode: "4755"}`,
+	`File {path: PATH, mode: "0755"}`,
+	`File {path: PATH, ensure: directory, owner: root}`,
+	`File {path: PATH, ensure: directory, owner: zed, mode: "0700", force: true}`,
+	`File {path: PATH, content: "managed\n", owner: root, force: true}`,
+	`File {path: PATH, content: "other\n", backup: .bak}`,
+	`File {path: PATH, ensure: absent, force: true}`,
+	`File {path: PATH, ensure: absent, backup: None}`,
+	`File {path: PATH, links: follow, owner: zed, mode: "0666"}`,
+	`File {path: PATH, links: follow, content: "followed\n"}`,
+	`File {path: PATH, recurse: true, owner: root}`,
+	`File {path: PATH, recurse: true, owner: zed, mode: "u+rwX"}`,
+	`File {path: PATH, recurse: true, owner: root, mode: "0777"}`,
+	`File {path: PATH, recurse: true, purge: true, force: true}`,
+	`File {path: PATH, recurse: true, purge: true, force: true, source: /srv/src, owner: zed}`,
+	`File {path: PATH, recurse: true, source: FROM}`,
+	`File {path: /srv/copy, recurse: true, source: FROM}`,
+	`File {path: PATH, recurse: true, source: FROM, owner: zed, links: follow}`,
+	`File {path: PATH, source: FROM, owner: zed, mode: "0644"}`,
+	`File {path: PATH, source: FROM, force: true}`,
+	`File {path: /srv/app/lnk, target: /etc, owner: root, force: true}`,
+	`Tidy {path: PATH, recurse: true, rmdirs: true}`,
+	`Tidy {path: PATH, recurse: true, backup: Bucket}`,
+	`SSHAuthorizedKey {user: zed, type: ssh-ed25519, key: AAAAC3NzaC1lZDI1NTE5AAAAIJwB3jhZt6g0m0zzGnKjXbEXAMPLEKEYEXAMPLEKEYEX}`,
+	`User {name: zed, purgeSSHKeys: true}`,
+}
+
+// catalog takes the next catalog from the input.
+func (w *world) catalog() (items []resource.Item) {
+	w.t.Helper()
+	w.note("run:")
+	paths := map[string]bool{}
+	for range 1 + w.byte()%5 {
+		spec := specs[int(w.byte())%len(specs)]
+		place, from := places[int(w.byte())%len(places)], places[int(w.byte())%len(places)]
+		if place == "/srv/app/lnk" {
+			continue
+		}
+		kind, attributes, _ := strings.Cut(strings.NewReplacer("PATH", place, "FROM", from).Replace(spec), " ")
+		if paths[kind+place] {
+			continue
+		}
+		paths[kind+place] = true
+		w.note("  %s %s", kind, attributes)
+		items = append(items, w.item(kind, "r"+strconv.Itoa(len(items)), attributes))
+	}
+	return items
+}
+
+func (w *world) item(kind, name, attributes string) resource.Item {
+	w.t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(attributes))
+	must(w.t, err)
+	item := resource.Item{Ref: resource.Ref{Kind: kind, Name: name}}
+	for _, k := range w.kinds {
+		if k.Name() == kind {
+			item.Resource, item.Invalid = k.Bind(item.Ref, raw)
+		}
+	}
+	return item
+}
