@@ -193,6 +193,39 @@ func TestWatchReportsAllPathsAfterOverflow(t *testing.T) {
 	}
 }
 
+// A user who renames a file in a loop must not keep the program busy that watches it.
+func TestWatchOfContestedPathSleepsMostOfTheTime(t *testing.T) {
+	h, root := watchedRoot(t)
+	w := follow(t, h, "/etc/motd")
+	done := make(chan error)
+	began := time.Now()
+	go func() {
+		var err error
+		for range 20_000 {
+			err = cmp.Or(err, os.Rename(root+"/etc/motd", root+"/etc/moved"), os.Rename(root+"/etc/moved", root+"/etc/motd"))
+		}
+		done <- err
+	}()
+	woken, ended := 0, false
+	for !ended {
+		select {
+		case <-w.Ready():
+			woken++
+			w.Take()
+		case err := <-done:
+			must(t, err)
+			ended = true
+		}
+	}
+	took := time.Since(began)
+	// Two queues of events, each of which is read 128 times before it is read every 5 ms.
+	if most := 2 * (130 + int(took/(5*time.Millisecond))); woken == 0 || woken > most {
+		t.Errorf("it was woken %d times in %v, want at most %d", woken, took, most)
+	}
+	must(t, os.Chmod(root+"/etc/motd", 0o600))
+	await(t, w)
+}
+
 func TestClosedWatchReportsNothing(t *testing.T) {
 	h, root := watchedRoot(t)
 	w, err := h.Watch()

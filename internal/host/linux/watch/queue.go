@@ -31,14 +31,18 @@ func newQueue(fd int, name string, lock sync.Locker) (queue, error) {
 // costs more than their handling. An event that concerns a path may be reported that much later, and only there. Few
 // events are read at once, since a process can be looked at only while it exists, and often prepares what it does
 // to a path in another file of the directory.
+//
+// So are those of a path that somebody changes all the time: the kernel merges them, and the watcher sleeps meanwhile.
 const (
-	batching = 5 * time.Millisecond
-	batched  = 32 // reads in succession that concern no path
+	batching  = 5 * time.Millisecond
+	batched   = 32          // reads in succession that concern no path
+	contested = 128         // reads that concern paths
+	calm      = time.Second // without such a read, the number of them begins again
 )
 
 // listen records events as they come, until the queue is closed. record reports whether events concern paths that had not changed.
 func (q queue) listen(record func(events []byte) bool) {
-	unrelated, last := 0, time.Now()
+	var p pace
 	for {
 		concerned := false
 		if err := q.raw.Read(func(fd uintptr) (some bool) {
@@ -47,15 +51,33 @@ func (q queue) listen(record func(events []byte) bool) {
 		}); err != nil {
 			return
 		}
-		if now := time.Now(); concerned || now.Sub(last) > 2*batching {
-			unrelated, last = 0, now
-		} else {
-			unrelated, last = unrelated+1, now
-		}
-		if unrelated > batched {
+		if p.isBusy(time.Now(), concerned) {
 			<-time.After(batching)
 		}
 	}
+}
+
+// A pace counts reads in succession.
+type pace struct {
+	unrelated, related int
+	last, lastRelated  time.Time
+}
+
+// isBusy records a read, and reports whether to collect events before the next one.
+func (p *pace) isBusy(now time.Time, concerned bool) bool {
+	if now.Sub(p.lastRelated) > calm {
+		p.related = 0
+	}
+	switch {
+	case concerned:
+		p.unrelated, p.related, p.lastRelated = 0, p.related+1, now
+	case now.Sub(p.last) > 2*batching:
+		p.unrelated = 0
+	default:
+		p.unrelated++
+	}
+	p.last = now
+	return p.unrelated > batched || p.related > contested
 }
 
 // drain records all pending events.

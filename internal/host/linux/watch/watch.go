@@ -95,6 +95,10 @@ func (w *Watch) Take() []string {
 	paths := slices.Sorted(maps.Keys(w.changed))
 	w.begun, w.changed = w.changed, map[string]bool{}
 	maps.DeleteFunc(w.begun, func(_ string, begun bool) bool { return !begun })
+	select { // what was drained is no reason to come again at once
+	case <-w.ready:
+	default:
+	}
 	return paths
 }
 
