@@ -106,7 +106,7 @@ func New(c Config) (*Agent, error) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
 	a.runner = &runner{
-		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, open: a.keys.Open, fence: a.fence, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
+		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, own: c.Own, open: a.keys.Open, fence: a.fence, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
 			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },

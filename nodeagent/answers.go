@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
@@ -79,6 +80,9 @@ type simulation struct {
 	proposed []v1alpha1.CatalogEntry
 }
 
+// answerLimits bound what an answer reads: who asks need not be one who may change the node.
+func answerLimits() guard.Limits { return guard.Limits{Bytes: 16 << 30, Names: 100_000} }
+
 // simulate reports what a run of a target would change. It changes nothing, starts no program that an author or a type brings, and sends
 // nothing to a server that is only proposed: resources that need one are skipped.
 func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resource.Facts, s simulation) (report.Report, error) {
@@ -88,7 +92,7 @@ func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resourc
 	}
 	excluded := r.excluding(t.Entries, s)
 	result, err := engine.Transaction{
-		Reader: r.control.Host, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Store: store, Now: r.now,
+		Reader: r.control.Host, Guard: guard.Options{Own: r.own, Limits: answerLimits()}, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Store: store, Now: r.now,
 		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: s.owner, IgnoreSchedules: true,
 		Selected: func(i resource.Item) bool { return excluded(i.Ref) == "" },
 	}.Run(ctx, catalog.Items(t.Entries, r.kinds, r.open))

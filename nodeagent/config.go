@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/own"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -38,6 +39,7 @@ type Config struct {
 	StateDir string // on this process's file system
 	// HostStateDir is StateDir as the host names it. The agent watches it for changes by others; "" watches nothing.
 	HostStateDir string
+	Own          *own.Files    // which resources can neither read nor change
 	Interval     time.Duration // between runs, plus or minus 10%
 	Splay        time.Duration // the first run waits up to this long, unless there is a change
 

@@ -14,6 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/guard"
+	"github.com/fettle-dev/fettle/internal/host/own"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
@@ -31,6 +33,7 @@ type runner struct {
 	types    *types.Store    // external ones
 	programs *programs.Programs
 	bucket   resource.Bucket
+	own      *own.Files
 	control  hostrun.Options
 	open     catalog.Opener
 	fence    *lease.Fence
@@ -108,7 +111,7 @@ func (r *runner) items(t task, kinds []resource.Kind) []resource.Item {
 func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind, store engine.Store) engine.Transaction {
 	isNews := status.NewsSince(t.prev)
 	transaction := engine.Transaction{
-		Host: r.control.Host, Bucket: r.bucket, Facts: t.facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
+		Host: r.control.Host, Guard: guard.Options{Own: r.own, Access: true}, Bucket: r.bucket, Facts: t.facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
 		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID), Only: t.only,
 		Observe: func(res report.ResourceReport) {
 			res.Attribute(r.lookout.Author)

@@ -25,7 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/host/own"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -76,6 +78,11 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	defer h.Close()
+	here, err := linux.Open(linux.Options{})
+	if err != nil {
+		return err
+	}
+	defer here.Close()
 	stateDir, err := opts.stateDirHere()
 	if err != nil {
 		return err
@@ -85,7 +92,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: opts.node, Cluster: cfg, Host: h, Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir, HostStateDir: opts.stateDir,
+		Node: opts.node, Cluster: cfg, Host: h, Own: ownFiles(opts, h, here), Bucket: bucket.New(h, path.Join(opts.stateDir, "bucket"), opts.bucketLimit), Kinds: providers.Kinds(), StateDir: stateDir, HostStateDir: opts.stateDir,
 		Interval: opts.interval, Splay: opts.splay, Spread: opts.spread, KeyAge: opts.keyAge, Watch: opts.watch, Limit: opts.limit, Before: opts.before, After: opts.after,
 		Images: opts.images.Client(h), Log: log, Ran: ran,
 	})
@@ -98,6 +105,18 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
 	return serve(ctx, opts, cfg, &turn{dir: stateDir, run: agent.Run, ready: agent.Ready, log: log}, agent.Alive, renew)
+}
+
+// ownFiles are Fettle's own files on a host, and those of this process, which are on it under other paths if that is a pod.
+func ownFiles(opts options, h, here host.Reader) *own.Files {
+	mine := []string{"/var/run/secrets/kubernetes.io/serviceaccount"}
+	if opts.kubeconfig != "" {
+		mine = append(mine, opts.kubeconfig)
+	}
+	if opts.hostPID > 0 {
+		mine = append(mine, path.Dir(opts.images.Config))
+	}
+	return own.New(own.Place{Host: h, Paths: own.Dirs(opts.stateDir), Bucket: path.Join(opts.stateDir, "bucket")}, own.Place{Host: here, Paths: mine})
 }
 
 // logger returns a JSON logger, which the libraries use, too.

@@ -10,6 +10,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/cli/contents"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/own"
 )
 
 // bucketFlags are the flags for the bucket.
@@ -53,6 +55,12 @@ func (a *app) withBucket(h Host, f bucketFlags, do func(*bucket.Bucket) error) e
 		defer func() { _ = here.Close() }() // nothing is buffered
 	}
 	return do(bucket.New(here, path.Join(dir, "bucket"), f.limit))
+}
+
+// own returns Fettle's own files on the host, as far as its root has them.
+func (a *app) own(h host.Reader, f bucketFlags) *own.Files {
+	dir := path.Dir(a.place.programsDir(f.stateDir))
+	return own.New(own.Place{Host: h, Paths: own.Dirs(dir), Bucket: path.Join(dir, "bucket")})
 }
 
 // withHostAndBucket opens the host and its bucket.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/installed"
 	"github.com/fettle-dev/fettle/internal/cli/job"
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
@@ -22,10 +24,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 func (a *app) runApply(ctx context.Context, f applyFlags) error {
@@ -115,6 +119,7 @@ func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job
 		return nil, nil, err
 	}
 	j.Kinds = a.kinds(j.Manifests.Types, programs)
+	j.Guard = a.guard(ctx, h, f, j.Manifests.Types)
 	all, refused := j.Manifests.Resources(), manifests.Refusals(j.Manifests.Faults)
 	if j.Selected, err = selection.Select(j.Kinds, all, refused, f.names, selector); err != nil {
 		return nil, nil, err
@@ -123,6 +128,28 @@ func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job
 	j.Control.ReadOnly = f.plan || f.noop && !slices.ContainsFunc(all, overridesNoop)
 	a.pull(ctx, programs, typesOf(j.Manifests.Types, all, j.Selected), j.Control.ReadOnly)
 	return j, cache, nil
+}
+
+// guard returns what keeps the resources of a run from Fettle's own files, and says what those in noop may do.
+func (a *app) guard(ctx context.Context, h host.Reader, f applyFlags, types manifest.Types) guard.Options {
+	return guard.Options{Own: a.own(h, f.bucket), Access: !f.plan && !f.noop || a.grantsAccess(ctx, types)}
+}
+
+// grantsAccess reports whether a simulation leaves their network and sockets to the programs of types: if the host has all of
+// them. The author of a manifest may be one who may not change the host.
+func (a *app) grantsAccess(ctx context.Context, types manifest.Types) bool {
+	known, _ := installed.Read(ctx, a.place.top, a.place.types) // faults were reported
+	var foreign []string
+	for _, d := range types.Definitions() {
+		is := known.Of(d.Spec.Kind)
+		if (d.Spec.Access.Network || len(d.Spec.Access.Sockets) > 0) && (is == nil || !reflect.DeepEqual(is.Spec, d.Spec)) {
+			foreign = append(foreign, d.Spec.Kind)
+		}
+	}
+	if len(foreign) > 0 {
+		a.out.Warn("warning: programs have neither a network nor sockets in this run, because the manifests define the types of %s: install the types to change that", text.List(foreign))
+	}
+	return len(foreign) == 0
 }
 
 // typesOf returns the external types of selected resources.

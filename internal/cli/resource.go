@@ -17,6 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -130,7 +131,7 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 		return err
 	}
 	t := engine.Transaction{
-		Host: h, Bucket: b, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.out.Tracer(),
+		Host: h, Guard: guard.Options{Own: a.own(h, f.bucket), Access: true}, Bucket: b, Facts: facts, Noop: f.noop, Now: time.Now, Trace: a.out.Tracer(),
 		Observe: func(r report.ResourceReport) { // stdout is for the resource
 			for _, line := range r.Lines() {
 				a.out.WarnIn(output.StateColor(r.State), "%s", line)

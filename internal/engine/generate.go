@@ -108,7 +108,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	}
 	call := r.call()
 	call.Note = e.addNote
-	h := call.Reader(r.Reader)
+	h := call.Reader(r.hostOf(e))
 	e.complete = true
 	before := len(r.reports)
 	err := resource.Guarded(func() error {
@@ -141,7 +141,7 @@ func (r *run) readGenerated(ctx context.Context, parent *entry, res resource.Res
 	c.situation.Noop = parent.situation.Noop
 	r.choose(c)
 	if decide.Refusal(c.situation).Action == decide.Keep {
-		r.noteReadError(ctx, c, r.readOne(ctx, r.reader, c))
+		r.noteReadError(ctx, c, r.readOne(ctx, r.call().Reader(r.hostOf(c)), c))
 		c.thing = c.Thing()
 		r.compare(c)
 	}
@@ -162,7 +162,7 @@ func (r *run) inCatalog(ctx context.Context, c *entry) *entry {
 		return nil
 	}
 	r.findDuplicates(ctx, []*entry{c})
-	found, err := bound.IdentifyAll(ctx, r.sharedReader(), []resource.Resource{c.Resource})
+	found, err := bound.IdentifyAll(ctx, r.sharedReaderOf(r.hostOf(c)), []resource.Resource{c.Resource})
 	if err != nil || found[0] == "" {
 		return nil
 	}

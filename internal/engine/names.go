@@ -29,7 +29,7 @@ func (t Transaction) readNames(ctx context.Context, items []resource.Item, relev
 		return
 	}
 	sendStates(plan.New(items), items)
-	h := resource.Call{Bucket: t.Bucket, Trace: t.Trace != nil}.Reader(t.reader())
+	h := resource.Call{Bucket: t.Bucket, Trace: t.Trace != nil}.Reader(t.hosts.all)
 	for _, group := range t.withProviders(items, toRead) {
 		for i, err := range readTogether(ctx, h, group) {
 			into[group[i]] = err
@@ -42,7 +42,7 @@ func (t Transaction) withProviders(items []resource.Item, of func(resource.Item)
 	var groups [][]resource.Resource
 	at := map[providerKey]int{}
 	for _, item := range items {
-		if !of(item) || resource.Guarded(func() error { return item.Resource.Choose(t.Facts, t.reader(), item.Provider) }) != nil {
+		if !of(item) || resource.Guarded(func() error { return item.Resource.Choose(t.Facts, t.hosts.all, item.Provider) }) != nil {
 			continue
 		}
 		key := providerKey{item.Ref.Kind, item.Resource.Provider()}

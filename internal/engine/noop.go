@@ -78,7 +78,7 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		items[i] = e.batchItem()
 	}
-	return bound.PrecheckAll(ctx, r.sharedReader(), items)
+	return bound.PrecheckAll(ctx, r.sharedReaderOf(r.hosts.simulated), items)
 }
 
 // notePending records what an apply would have made before it gets to other resources.

@@ -211,7 +211,7 @@ func (r *run) timeZone() (*time.Location, error) {
 	if r.location != nil {
 		return r.location, nil
 	}
-	rules, err := r.reader.ReadFile(localTime)
+	rules, err := r.hosts.bare.ReadFile(localTime)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.location = time.UTC

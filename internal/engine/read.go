@@ -105,7 +105,7 @@ func (r *run) readState(ctx context.Context, e *entry) {
 		r.prefetch(ctx, e)
 		return
 	}
-	_ = r.readOne(ctx, r.reader, e) // e keeps it
+	_ = r.readOne(ctx, r.call().Reader(r.hostOf(e)), e) // e keeps it
 }
 
 func (r *run) readOne(ctx context.Context, h resource.Reader, e *entry) error {
@@ -165,34 +165,37 @@ func (r *run) prefetch(ctx context.Context, first *entry) {
 
 // prefetches reports whether a resource is read together with the first.
 func (r *run) prefetches(first, e *entry) bool {
-	if e.done || e.Ref.Kind != first.Ref.Kind || decide.Refusal(e.situation).Action != decide.Keep {
+	if e.done || e.Ref.Kind != first.Ref.Kind || e.situation.Noop != first.situation.Noop || decide.Refusal(e.situation).Action != decide.Keep {
 		return false
 	}
 	r.choose(e)
 	return e.situation.NoProvider == nil && e.report.Provider == first.report.Provider && e.Resource.Abilities().BatchRead && !r.isFresh(e)
 }
 
-// readAllOf reads resources of one kind and provider, as a batch if possible. The errors are
+// readAllOf reads resources of one kind and provider, all of them in noop or none, as a batch if possible. The errors are
 // parallel to them.
 func (r *run) readAllOf(ctx context.Context, group []*entry) []error {
 	if !group[0].Resource.Abilities().BatchRead {
 		return r.readTogether(ctx, group)
 	}
-	errs := bound.ReadAll(ctx, r.reader, resourcesOf(group))
+	errs := bound.ReadAll(ctx, r.call().Reader(r.hostOf(group[0])), resourcesOf(group))
 	for i, err := range errs {
 		errs[i] = r.recordRead(group[i], err)
 	}
 	return errs
 }
 
-// readTogether reads resources of one kind while nothing is written, in parallel if possible. The
+// readTogether reads resources, all of them in noop or none, while nothing is written, in parallel if possible. The
 // errors are parallel to them.
 func (r *run) readTogether(ctx context.Context, all []*entry) []error {
+	if len(all) == 0 {
+		return nil
+	}
 	workers := 1
-	if len(all) > 0 && all[0].Resource.Traits().ReadAhead {
+	if all[0].Resource.Traits().ReadAhead {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	h := r.sharedReader()
+	h := r.sharedReaderOf(r.hostOf(all[0]))
 	return resource.Together(len(all), workers, func(i int) error { return r.readOne(ctx, h, all[i]) })
 }
 
@@ -208,7 +211,7 @@ func (r *run) readAhead(ctx context.Context, first *entry) {
 		if len(window) >= r.readahead.Size() {
 			break
 		}
-		if r.canReadAhead(e) {
+		if e.situation.Noop == first.situation.Noop && r.canReadAhead(e) {
 			window = append(window, e)
 		}
 	}

@@ -23,7 +23,7 @@ type run struct {
 	queue   *graph.Queue
 	entries []*entry
 	reports []report.ResourceReport
-	reader  resource.Reader
+	reader  resource.Reader // for what concerns all resources
 	// interrupted returns why the run has to stop, or nil.
 	interrupted func() error
 
@@ -51,8 +51,7 @@ func newRun(t Transaction, items []resource.Item, read readings) *run {
 		Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{},
 		pendingKeys: map[plan.Key]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
 	}
-	r.Reader = t.reader()
-	r.reader = r.call().Reader(r.Reader)
+	r.reader = r.call().Reader(r.hosts.all)
 	r.queue = r.plan.Graph.Queue()
 	r.entries = make([]*entry, 0, len(items))
 	sendStates(r.plan, items)
@@ -191,10 +190,20 @@ func (r *run) call() resource.Call {
 
 // sharedReader returns a reader for calls between which nothing is written, so that they look things
 // up only once.
-func (r *run) sharedReader() resource.Reader {
+func (r *run) sharedReader() resource.Reader { return r.sharedReaderOf(r.hosts.all) }
+
+func (r *run) sharedReaderOf(h host.Reader) resource.Reader {
 	c := r.call()
 	c.Memo = resource.NewMemo()
-	return c.Reader(r.Reader)
+	return c.Reader(h)
+}
+
+// hostOf returns the host as a resource may read it.
+func (r *run) hostOf(e *entry) host.Reader {
+	if e.situation.Noop || r.isPlan() {
+		return r.hosts.simulated
+	}
+	return r.Host
 }
 
 // writer returns the host for changes of a resource. Notes go to its report.

@@ -17,6 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -31,6 +32,9 @@ type Transaction struct {
 	// writes nothing, neither to the host nor to the Store.
 	Host   host.Host
 	Reader host.Reader // the host of a plan; nil if Host is set
+	// Guard keeps resources from Fettle's own files, and bounds what is read in a [guard.Simulation]: of all resources in a
+	// plan, otherwise of those that are in noop.
+	Guard guard.Options
 	// Bucket stores the contents of replaced files and records which contents are secret. Types
 	// that need it fail without it.
 	Bucket   resource.Bucket
@@ -79,6 +83,8 @@ type Transaction struct {
 	// a nil done, and should then return at once or manage what is urgent. Optional.
 	Idle func(ctx context.Context, done <-chan struct{}, aside Aside)
 	Now  func() time.Time
+
+	hosts hosts // set by Run
 }
 
 // Run applies items once. When ctx ends, the run finishes the current resource, skips the others
@@ -91,6 +97,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	if t.isPlan() {
 		t.Noop, t.Store = true, unchanged{from: t.Store}
 	}
+	t.guard(ctx)
 	read := readings{}
 	t.readNames(ctx, items, t.isRelevant(items), read)
 	all := slices.Concat(items, t.deletions(ctx, items, read))
@@ -146,12 +153,25 @@ func (t Transaction) deletions(ctx context.Context, items []resource.Item, read 
 	return left
 }
 
-// reader returns the host to read.
-func (t Transaction) reader() host.Reader {
-	if t.isPlan() {
-		return t.Reader
+// hosts are views of the host.
+type hosts struct {
+	bare      host.Reader // for what the run itself reads
+	simulated host.Reader // for resources in noop
+	all       host.Reader // for what concerns all resources
+}
+
+// guard wraps the host.
+func (t *Transaction) guard(ctx context.Context) {
+	t.hosts.bare = t.Reader
+	if !t.isPlan() {
+		t.hosts.bare = t.Host
+		t.Host = guard.Host(t.Host, t.Guard.Own)
+		t.hosts.all = t.Host
 	}
-	return t.Host
+	t.hosts.simulated = guard.Simulation(ctx, t.hosts.bare, t.Guard)
+	if t.Noop {
+		t.hosts.all = t.hosts.simulated
+	}
 }
 
 // isPartial reports whether the run handles only some resources of the catalog.

@@ -139,7 +139,7 @@ func (r *run) changedSince(g generator) bool {
 // don't count.
 func (r *run) verifyGenerator(ctx context.Context, e *entry, effects []resource.Ref) {
 	_ = resource.Guarded(func() error { // a failure says nothing of what others undid
-		for res, err := range e.Resource.Generate(ctx, r.sharedReader(), catalogView{r, e}) {
+		for res, err := range e.Resource.Generate(ctx, r.sharedReaderOf(r.hostOf(e)), catalogView{r, e}) {
 			if err != nil {
 				return err
 			}

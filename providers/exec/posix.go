@@ -43,6 +43,16 @@ func state(want Attributes) Attributes {
 	return want
 }
 
+// Precheck implements [resource.Prechecker]. It reports that checks may have seen less than they would without a simulation.
+func (posix) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[Attributes]) []error {
+	for _, w := range writes {
+		if len(w.Want.Unless)+len(w.Want.OnlyIf) > 0 {
+			w.AddNote("its checks ran in a sandbox without a network, /run and other processes: an apply may find that nothing is to be done\n")
+		}
+	}
+	return make([]error, len(writes))
+}
+
 // Write implements [resource.Provider].
 func (posix) Write(ctx context.Context, h resource.Writer, _, want Attributes, _ []resource.Change) error {
 	argv, err := commandWords(want)

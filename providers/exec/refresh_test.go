@@ -63,7 +63,10 @@ func TestRefresh(t *testing.T) {
 		},
 		"noop runs only the checks": {
 			spec: `command: echo c >> /srv/did, unless: ["test -e /srv/did"]`, noop: true,
-			want: []string{"Exec/b Noop", "returns changed notrun to 0 (noop)", "would have been refreshed by 1 event (noop)"},
+			want: []string{
+				"Exec/b Noop", "output: its checks ran in a sandbox without a network, /run and other processes: an apply may find that nothing is to be done",
+				"returns changed notrun to 0 (noop)", "would have been refreshed by 1 event (noop)",
+			},
 		},
 		"noop respects a failing check": {
 			spec: `command: echo c >> /srv/did, onlyIf: ["test -e /srv/did"]`, noop: true,
@@ -113,7 +116,7 @@ func TestNoopLeavesAnEarlierCommandAlone(t *testing.T) {
 	same(t, run(t, h, true, a), "Exec/a InSync")
 	same(t, run(t, h, false, a), "Exec/a Failed", "command failed: exit status 7; output: why")
 	same(t, run(t, h, false, a), "Exec/a InSync")
-	same(t, h.Transcript(), "? /bin/job", "! resume Exec/a", "? /bin/job")
+	same(t, h.Transcript(), "? /bin/job (read-only)", "! resume Exec/a", "? /bin/job")
 }
 
 // Values of the environment never appear in output.

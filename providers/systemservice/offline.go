@@ -69,7 +69,7 @@ func unitFile(ctx context.Context, h host.Reader, name string) (unit, error) {
 }
 
 func isEnabled(ctx context.Context, h host.Reader, name string) (unit, error) {
-	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "--root=/", "is-enabled", name}, Show: host.Output})
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "--root=/", "is-enabled", name}, Services: true, Show: host.Output})
 	if err != nil {
 		return unit{}, fmt.Errorf("cannot read the state of services: %w", err)
 	}

@@ -124,11 +124,16 @@ func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attri
 	if is.Missing {
 		return false, nil
 	}
-	res, err := h.Query(ctx, host.Cmd{Args: s.command(is.Name, "status"), Timeout: jobLimit})
+	res, err := h.Query(ctx, host.Cmd{Args: s.command(is.Name, "status"), Services: true, Timeout: jobLimit})
 	if err != nil {
 		return false, fmt.Errorf("cannot find out whether %s runs: %w", is.Name, err)
 	}
 	return res.ExitCode == 0, nil
+}
+
+// Precheck implements [resource.Prechecker].
+func (scripted) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[attributes]) []error {
+	return noteStatus(writes)
 }
 
 // Write implements [resource.Provider]. It reads the service again.

@@ -151,7 +151,7 @@ func show(ctx context.Context, h host.Reader, names ...string) ([]unit, error) {
 
 // queryScript has systemctl query the tool for scripts of /etc/init.d.
 func queryScript(ctx context.Context, h host.Reader, name string) (unitFileState string, err error) {
-	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}, Show: host.Output})
+	res, err := h.Query(ctx, host.Cmd{Args: []string{"systemctl", "is-enabled", name}, Services: true, Show: host.Output})
 	if err != nil {
 		return "", fmt.Errorf("cannot find out whether %s starts at boot: %w", name, err)
 	}
@@ -162,11 +162,16 @@ func queryScript(ctx context.Context, h host.Reader, name string) (unitFileState
 }
 
 func query(ctx context.Context, h host.Reader, args ...string) (host.Result, error) {
-	res, err := h.Query(ctx, host.Cmd{Args: args, MaxOutput: 8 << 20, Show: host.Output})
+	res, err := h.Query(ctx, host.Cmd{Args: args, Services: true, MaxOutput: 8 << 20, Show: host.Output})
 	if err == nil && res.ExitCode != 0 {
 		err = fmt.Errorf("cannot read the state of services: %s %s: %s", args[0], args[1], firstLine(res))
 	}
 	return res, err
+}
+
+// Precheck implements [resource.Prechecker].
+func (systemd) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[attributes]) []error {
+	return noteStatus(writes)
 }
 
 // Write implements [resource.Provider]. It reads the unit again, as other resources may have installed

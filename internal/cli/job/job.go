@@ -18,6 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -33,6 +34,7 @@ type Job struct {
 	Printer *output.Printer
 	Style   output.Style
 	Control hostrun.Options
+	Guard   guard.Options
 
 	Manifests *manifest.Set
 	Selected  selection.Selection
@@ -94,7 +96,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	in.Nodes = []compiler.Node{{Name: hostname, Labels: j.Labels, Facts: func() resource.Facts { return facts }}}
 	items, problems := compiler.Prepare(in)
 	t := engine.Transaction{
-		Host: j.Host, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Store: store, Now: time.Now, Trace: j.Printer.Tracer(),
+		Host: j.Host, Guard: j.Guard, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Store: store, Now: time.Now, Trace: j.Printer.Tracer(),
 		Selected: func(i resource.Item) bool { return j.Selected.Has(i.Ref) },
 		Refused:  reportsOf(problems, j.Selected), Withheld: withheldOf(problems, j.Selected), IgnoreSchedules: j.IgnoreSchedules,
 		Before: map[string]time.Duration{report.FactGeneration: gathered.Sub(began), report.ConfigRetrieval: time.Since(gathered)},

@@ -35,7 +35,10 @@ func (r rules) requireNoneBelow(path string, info host.FileInfo) error {
 
 // spare returns an error if a path is that of a refused file, or would be in a refused directory.
 func (g guarded) spare(name string) error {
-	_, err := g.Lstat(name)
+	info, err := g.Lstat(name)
+	if err == nil {
+		err = g.files.RefuseChange(name, info)
+	}
 	_, above := g.Stat(path.Dir(path.Clean(name)))
 	return cmp.Or(ignoreMissing(err), ignoreMissing(above))
 }

@@ -6,6 +6,7 @@ package own
 
 import (
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,14 @@ import (
 type Place struct {
 	Host  host.Reader
 	Paths []string
+	// Bucket is a directory below one of Paths. The contents in it can be read by those who know their sums: Files that are
+	// restored have them as their sources.
+	Bucket string
+}
+
+// Dirs returns the paths that Fettle has on each host where it runs.
+func Dirs(stateDir string) []string {
+	return []string{stateDir, "/etc/fettle/agent", "/run/fettle-units"}
 }
 
 // Files are Fettle's own files. The nil Files are none. Safe for concurrent use.
@@ -32,8 +41,9 @@ type id struct{ dev, ino uint64 }
 
 // A spot is where a file was found.
 type spot struct {
-	h    host.Reader
-	path string
+	h        host.Reader
+	path     string
+	readable bool
 }
 
 // An Error is the refusal of one of Fettle's own files.
@@ -53,23 +63,36 @@ func (e *Error) Error() string {
 // New returns the files of some places. It looks for them before the first answer.
 func New(places ...Place) *Files { return &Files{places: places} }
 
-// Refuse returns an *Error if a file, which has this path, was one of Fettle's own when they were last looked for.
+// Refuse returns an *Error if nobody may read a file, which has this path, since it was one of Fettle's own when they were
+// last looked for.
 func (f *Files) Refuse(path string, info host.FileInfo) error {
+	if at, found := f.spotOf(info); found && !at.readable {
+		return &Error{Path: path}
+	}
+	return nil
+}
+
+// RefuseChange is Refuse for a file that is to be changed.
+func (f *Files) RefuseChange(path string, info host.FileInfo) error {
+	if _, found := f.spotOf(info); found {
+		return &Error{Path: path}
+	}
+	return nil
+}
+
+func (f *Files) spotOf(info host.FileInfo) (at spot, found bool) {
 	if f == nil {
-		return nil
+		return at, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.look()
-	at, found := f.known[idOf(info)]
+	at, found = f.known[idOf(info)]
 	if found && !at.has(info) { // another file may have the number by now
 		f.find()
-		_, found = f.known[idOf(info)]
+		at, found = f.known[idOf(info)]
 	}
-	if found {
-		return &Error{Path: path}
-	}
-	return nil
+	return at, found
 }
 
 // margin is how far the times of files may be behind the clock.
@@ -125,7 +148,7 @@ func (f *Files) find() {
 	for _, p := range f.places {
 		for _, root := range p.Paths {
 			if file, err := p.Host.Lookup(root, host.Links{Follow: host.FollowAll, AtEnd: true}); err == nil {
-				f.add(p.Host, file)
+				f.add(p, file)
 				f.addAbove(p.Host, root)
 			}
 		}
@@ -133,9 +156,9 @@ func (f *Files) find() {
 }
 
 // add adds a file and everything below it, and closes it.
-func (f *Files) add(h host.Reader, file host.Handle) {
+func (f *Files) add(p Place, file host.Handle) {
 	defer file.Close()
-	f.known[idOf(file.Info())] = spot{h, file.Path()}
+	f.known[idOf(file.Info())] = spot{p.Host, file.Path(), p.isContent(file)}
 	if !file.Info().IsDir() {
 		return
 	}
@@ -145,9 +168,15 @@ func (f *Files) add(h host.Reader, file host.Handle) {
 	}
 	for _, name := range names {
 		if child, err := file.Child(name); err == nil {
-			f.add(h, child)
+			f.add(p, child)
 		}
 	}
+}
+
+// isContent reports whether a file is a content of the bucket.
+func (p Place) isContent(file host.Handle) bool {
+	const name = "/contents"
+	return p.Bucket != "" && file.Info().IsRegular() && strings.HasPrefix(file.Path(), p.Bucket+"/") && strings.HasSuffix(file.Path(), name)
 }
 
 func (f *Files) addAbove(h host.Reader, root string) {
