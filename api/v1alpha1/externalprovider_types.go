@@ -34,6 +34,10 @@ type ExternalProvider struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
 	Name string `json:"name"`
+	// description for users.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
 	// command is the program and its arguments. A program with a slash is a file of the source, such
 	// as ./main.py; any other is searched for on the host. Required except with the protocol DSC, whose
 	// manifest names the commands.
@@ -65,8 +69,8 @@ type ExternalProvider struct {
 	Features []string `json:"features,omitempty"`
 }
 
-// ExternalNeeds are requirements on a host.
-type ExternalNeeds struct {
+// ExternalConditions are conditions on a host.
+type ExternalConditions struct {
 	// commands that root finds.
 	// +optional
 	// +listType=set
@@ -84,6 +88,38 @@ type ExternalNeeds struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Facts map[string][]string `json:"facts,omitempty"`
+	// exits are commands of the host that exit with a code. They only read, in the namespaces of reads, for at most 10 seconds,
+	// whenever a provider is chosen: for each resource.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Exits []ExternalExit `json:"exits,omitempty"`
+}
+
+// ExternalExit is a command that exits with a code.
+type ExternalExit struct {
+	// command and its arguments. It is searched for on the host.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Command []string `json:"command"`
+	// code is the exit code. Defaults to 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	Code int32 `json:"code,omitempty"`
+}
+
+// ExternalNeeds are requirements on a host. All must be met.
+type ExternalNeeds struct {
+	ExternalConditions `json:",inline"`
+
+	// not has conditions none of which may hold, such as files that must not exist.
+	// +optional
+	Not *ExternalConditions `json:"not,omitempty"`
 	// remedy tells people how to meet the needs, such as "install the package python3".
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

@@ -98,6 +98,12 @@ type ExternalTypeSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=3
 	NamevarSeparator string `json:"namevarSeparator,omitempty"`
+	// rules that the attributes of a resource must meet together, unless ensure is absent. API servers check them as the
+	// x-kubernetes-validations of properties, and Fettle once more with the defaults.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Rules []ExternalRule `json:"rules,omitempty"`
 	// relations are automatic relations to other resources of the catalog.
 	// +optional
 	// +listType=atomic
@@ -253,6 +259,22 @@ type ExternalAttribute struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	ValueFeatures map[string]string `json:"valueFeatures,omitempty"`
+}
+
+// ExternalRule is a rule over several attributes.
+type ExternalRule struct {
+	// rule is a CEL expression that is true. `self` has the attributes that the resource sets, without those of Secrets. Test
+	// optional ones with has(self.name).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Rule string `json:"rule"`
+	// message says what is wrong and how to correct it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\n]+$`
+	Message string `json:"message"`
 }
 
 // ExternalRelation relates each resource of the type to others of the catalog, if it has them.

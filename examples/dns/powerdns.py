@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Zones and records of a PowerDNS server, for the types DNSZone and DNSRecord."""
 
+import ipaddress
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -94,6 +96,9 @@ class Zones(fettle.SimpleProvider):
 class Records(fettle.Provider):
     """A record is a set of values with one name and type. All records of a zone are read and changed in one request."""
 
+    def canonicalize(self, resources):
+        return {r.name: dict(r.should, **canonical(r.should)) for r in resources}
+
     def get(self, resources):
         for zone in by_zone(resources):
             try:
@@ -129,7 +134,7 @@ class Records(fettle.Provider):
         server, all_ = Server({}), {}
         for zone in server.call("GET") or []:
             for (name, type_), state in records(server.call("GET", path(zone["name"]))).items():
-                if type_ != "SOA":  # a zone has one as long as it exists
+                if type_ != "SOA" and (name, type_) != (relative(zone["name"]), "NS"):  # those belong to the zone
                     all_["%s/%s" % (name, type_)] = dict(state, zone=relative(zone["name"]))
         return all_
 
@@ -159,10 +164,79 @@ def records(zone):
     return {
         (relative(s["name"]), s["type"]): {
             "ensure": "present", "name": relative(s["name"]), "type": s["type"], "ttl": s["ttl"],
-            "values": [r["content"] for r in s["records"] if not r["disabled"]],
+            "values": values(s["type"], [r["content"] for r in s["records"] if not r["disabled"]]),
         }
         for s in (zone or {}).get("rrsets", [])
     }
+
+
+def canonical(attributes):
+    """Return the values of a record in the form in which they are read."""
+    if "values" not in attributes or "type" not in attributes:
+        return {}
+    return {"values": values(attributes["type"], attributes["values"])}
+
+
+def values(type_, texts):
+    """Return contents of a type in one form each, without those that are the same."""
+    return list(dict.fromkeys(FORMS.get(type_, words)(t) for t in texts))
+
+
+def address(text):
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        return text  # the server refuses it
+
+
+def host(text):
+    """Return a domain name in lower case, with a dot at its end; other letters than those of ASCII as IDNA has them."""
+    if text in ("", "@"):
+        return text  # the server refuses them
+    try:
+        return absolute(text.encode("idna").decode() if not text.isascii() else text)
+    except UnicodeError:
+        return text
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def hosts(text):
+    """Return words of which the last one is a domain name, such as 10 mail.example.org."""
+    *before, last = text.split() or [text]
+    return " ".join(before + [host(last)])
+
+
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def strings(text):
+    """Return texts of at most 255 bytes in quotes, each after one space. A text without quotes is one."""
+    text = text.strip()
+    found = STRING.findall(text)
+    if found and not STRING.sub("", text).strip():
+        return " ".join(escaped(f) for f in found)
+    if '"' in text:
+        return text  # the server refuses it
+    raw = text.replace("\\", "\\\\").encode()
+    return " ".join('"%s"' % escaped(raw[i:i + 255].decode(errors="surrogateescape")) for i in range(0, len(raw) or 1, 255))
+
+
+def escaped(text):
+    """Return a text with bytes outside of ASCII as a zone file has them, such as \\195\\188."""
+    return "".join(chr(b) if 32 <= b < 127 else "\\%03d" % b for b in text.encode(errors="surrogateescape"))
+
+
+def authority(text):
+    """Return the flags, the property and the value of a CAA, the last one in quotes."""
+    flags, _, rest = text.strip().partition(" ")
+    property_, _, value = rest.strip().partition(" ")
+    return " ".join((flags, property_.lower(), strings(value)))
+
+
+FORMS = {"A": address, "AAAA": address, "CAA": authority, "CNAME": hosts, "MX": hosts, "NS": hosts, "PTR": hosts, "SRV": hosts, "TXT": strings}
 
 
 def change(resource):
@@ -172,8 +246,8 @@ def change(resource):
     if not resource.absent:
         current = resource.current or {}
         rrset["ttl"] = should.get("ttl", current.get("ttl", 3600))
-        values = should.get("values", current.get("values", []))
-        rrset["records"] = [{"content": v, "disabled": False} for v in values]
+        contents = should.get("values", current.get("values", []))
+        rrset["records"] = [{"content": v, "disabled": False} for v in contents]
     return rrset
 
 

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -18,6 +20,8 @@ type Needs struct {
 	Commands []string // in the PATH of the host's root user
 	Files    []string // files or directories that exist
 	Facts    Where    // conditions on the host's facts
+	Exits    []Exit   // commands that exit with a code
+	Not      *Needs   // none of these conditions may hold; its Remedy and Not mean nothing
 	// Remedy tells people how to meet the needs, such as "install the package openrc". Optional.
 	Remedy string
 }
@@ -34,6 +38,8 @@ func (n Needs) Unmet(facts Facts, h host.Reader) error {
 			return err
 		}),
 		n.Facts.lacks(facts),
+		n.differentExits(h),
+		n.Not.met(facts, h),
 	)
 	if len(reasons) == 0 {
 		return nil
@@ -42,6 +48,89 @@ func (n Needs) Unmet(facts Facts, h host.Reader) error {
 		reasons = append(reasons, n.Remedy)
 	}
 	return errors.New(strings.Join(reasons, "; "))
+}
+
+// An Exit is a command that only reads, and exits with a code.
+type Exit struct {
+	Command []string
+	Code    int
+}
+
+// String describes the condition: "systemctl is-active pdns exits with 0".
+func (e Exit) String() string { return fmt.Sprintf("%s exits with %d", strings.Join(e.Command, " "), e.Code) }
+
+// Limits of the command of an [Exit].
+const (
+	exitTimeout = 10 * time.Second
+	exitOutput  = 64 << 10  // in bytes
+	exitMemory  = 128 << 20 // in bytes
+	exitTasks   = 32
+)
+
+// code returns the exit code of the command.
+func (e Exit) code(h host.Reader) (int, error) {
+	res, err := h.Query(context.Background(), host.Cmd{
+		Args: e.Command, Timeout: exitTimeout, MaxOutput: exitOutput, Confinement: &host.Confinement{ReadOnly: true, Memory: exitMemory, Tasks: exitTasks},
+	})
+	return res.ExitCode, err
+}
+
+func (n Needs) differentExits(h host.Reader) []string {
+	var reasons []string
+	for _, e := range n.Exits {
+		switch code, err := e.code(h); {
+		case err != nil:
+			reasons = append(reasons, fmt.Sprintf("cannot run %s: %v", e.Command[0], err))
+		case code != e.Code:
+			reasons = append(reasons, fmt.Sprintf("%s exits with %d, not %d", strings.Join(e.Command, " "), code, e.Code))
+		}
+	}
+	return reasons
+}
+
+// met returns a reason for each condition that holds, or that cannot be looked at. n may be nil.
+func (n *Needs) met(facts Facts, h host.Reader) []string {
+	if n == nil {
+		return nil
+	}
+	reasons := slices.Concat(
+		found("the command", "is installed", n.Commands, func(name string) error {
+			_, err := h.LookPath(name)
+			return err
+		}),
+		found("the file", "is there", n.Files, func(file string) error {
+			_, err := h.Stat(file)
+			return err
+		}),
+	)
+	for _, fact := range slices.Sorted(maps.Keys(n.Facts)) {
+		if facts.like(fact, n.Facts[fact]) {
+			reasons = append(reasons, fmt.Sprintf("the fact %s is %s", fact, facts.String(fact)))
+		}
+	}
+	for _, e := range n.Exits {
+		switch code, err := e.code(h); {
+		case err != nil:
+			reasons = append(reasons, fmt.Sprintf("cannot run %s: %v", e.Command[0], err))
+		case code == e.Code:
+			reasons = append(reasons, e.String())
+		}
+	}
+	return reasons
+}
+
+// found returns a reason for each name that is found or can't be looked up.
+func found(what, is string, names []string, find func(string) error) []string {
+	var reasons []string
+	for _, name := range names {
+		switch err := find(name); {
+		case err == nil:
+			reasons = append(reasons, fmt.Sprintf("%s %s %s", what, name, is))
+		case !errors.Is(err, fs.ErrNotExist):
+			reasons = append(reasons, fmt.Sprintf("cannot look for %s: %v", name, err))
+		}
+	}
+	return reasons
 }
 
 // missing returns a reason for each name that is not found or can't be looked up.

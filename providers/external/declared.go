@@ -30,8 +30,20 @@ func (p declared) Suits(resource.Facts, host.Reader) error { return nil }
 
 // Needs implements [resource.Needing].
 func (p declared) Needs() resource.Needs {
-	n := p.provider.Needs
-	return resource.Needs{Commands: n.Commands, Files: n.Files, Facts: n.Facts, Remedy: n.Remedy}
+	n := conditions(p.provider.Needs.ExternalConditions)
+	n.Remedy = p.provider.Needs.Remedy
+	if not := p.provider.Needs.Not; not != nil {
+		n.Not = new(conditions(*not))
+	}
+	return n
+}
+
+func conditions(c v1alpha1.ExternalConditions) resource.Needs {
+	n := resource.Needs{Commands: c.Commands, Files: c.Files, Facts: c.Facts}
+	for _, e := range c.Exits {
+		n.Exits = append(n.Exits, resource.Exit{Command: e.Command, Code: int(e.Code)})
+	}
+	return n
 }
 
 // Defaults implements [resource.Defaulter].

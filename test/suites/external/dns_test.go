@@ -209,13 +209,40 @@ func TestZonesAndRecordsOfPowerDNS(t *testing.T) {
 			t.Errorf("the report is %q", lines)
 		}
 	})
+	t.Run("each form of a value is in sync once it is written", func(t *testing.T) { s.forms(t) })
 	t.Run("unmanaged records are purged", func(t *testing.T) {
-		ns := "DNSRecord/ns {name: example.org, type: NS, zone: example.org, values: [ns1.example.org.]}"
-		lines := s.Apply(t, zone, www, ns, "Purge/records {kind: DNSRecord, confirm: DNSRecord}")
+		lines := s.Apply(t, zone, www, "Purge/records {kind: DNSRecord, confirm: DNSRecord}")
 		equal(t, []string{"DNSRecord/good.example.org/A: removed", "DNSRecord/mail.example.org/TXT: removed"}, sorted(lines))
 		equal(t, []string{want[0], want[2], want[3]}, s.records(t))
 	})
 	t.Run("a thousand records are read in one request", func(t *testing.T) { s.thousand(t) })
+}
+
+// forms applies records whose values can be written in several ways, all of which mean what a resolver is told.
+func (s *dnsServer) forms(t *testing.T) {
+	t.Helper()
+	for kind, forms := range map[string][][2]string{
+		"A":     {{`[192.0.2.9, " 192.0.2.9"]`, "192.0.2.9"}},
+		"AAAA":  {{`["2001:DB8:0:0:0:0:0:1"]`, "2001:db8::1"}, {`["2001:db8::1", "2001:0db8::0001"]`, "2001:db8::1"}},
+		"CNAME": {{"[Target.Example.ORG]", "target.example.org."}, {"[bücher.example]", "xn--bcher-kva.example."}},
+		"MX":    {{"['10   Mail.example.org']", "10 mail.example.org."}},
+		"SRV":   {{"['1 2  5060 Sip.example.org.']", "1 2 5060 sip.example.org."}},
+		"TXT":   {{"[v=spf1 -all]", `"v=spf1 -all"`}, {`['"a"   "b"']`, `"a" "b"`}, {"[bü]", `"b\195\188"`}, {`['a\b']`, `"a\\b"`}},
+		"CAA":   {{"[0  Issue letsencrypt.org]", `0 issue "letsencrypt.org"`}},
+	} {
+		for i, form := range forms {
+			r := record(fmt.Sprintf("form%d", i), kind, "values: "+form[0])
+			if lines := s.Apply(t, zone, r); len(lines) != 1 || !strings.HasSuffix(lines[0], ": created") {
+				t.Errorf("%s: %q", r, lines)
+				continue
+			}
+			equal(t, []string(nil), s.Apply(t, zone, r))
+			if all := strings.Join(s.records(t), "\n"); !strings.Contains(all, fmt.Sprintf("form%d.example.org 3600 %s %s", i, kind, form[1])) {
+				t.Errorf("%s: the server has %s", r, all)
+			}
+			equal(t, 1, len(s.Apply(t, zone, strings.Replace(r, "{", "{ensure: absent, ", 1))))
+		}
+	}
 }
 
 func sorted(lines []string) []string {
