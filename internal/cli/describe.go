@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/internal/cli/attributes"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
@@ -24,7 +25,7 @@ func (a *app) describe() *cobra.Command {
 		ValidArgsFunction: a.completeKind,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withHost(func(h Host) error {
-				kinds, _, err := a.installed(cmd.Context(), h, "")
+				kinds, types, err := a.installed(cmd.Context(), h, "")
 				if err != nil {
 					return err
 				}
@@ -37,7 +38,11 @@ func (a *app) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.describeOne(k, facts, h)
+				forms, err := attributes.Of(k, types.Of(k.Name()))
+				if err != nil {
+					return err
+				}
+				a.describeOne(k, forms, facts, h)
 				return nil
 			})
 		},
@@ -58,11 +63,11 @@ func (a *app) describeAll(kinds []resource.Kind, facts resource.Facts, h Host) {
 	a.out.Table(rows)
 }
 
-func (a *app) describeOne(k resource.Kind, facts resource.Facts, h Host) {
+func (a *app) describeOne(k resource.Kind, forms map[string]attributes.Form, facts resource.Facts, h Host) {
 	d := k.Describe()
 	a.out.Print("%s", output.Block(strings.TrimSpace(d.Doc)))
 	a.out.Print("\nATTRIBUTES (%s is the namevar)", d.Namevar)
-	a.describeAttributes(d)
+	a.describeAttributes(d, forms)
 	if len(d.Features) > 0 {
 		a.out.Print("\nFEATURES")
 		rows := [][]string{}
@@ -78,8 +83,10 @@ func (a *app) describeOne(k resource.Kind, facts resource.Facts, h Host) {
 	a.out.Print("\nEXAMPLE\n%s", output.Block(indent(strings.TrimSpace(d.Example))))
 }
 
-func (a *app) describeAttributes(d resource.Description) {
-	var rows [][]string
+// describeWidth is how many characters a line of a description has, after its indent.
+const describeWidth = 96
+
+func (a *app) describeAttributes(d resource.Description, forms map[string]attributes.Form) {
 	for _, at := range d.Attributes {
 		what := "parameter"
 		switch {
@@ -90,13 +97,21 @@ func (a *app) describeAttributes(d resource.Description) {
 		case at.Property:
 			what = "property"
 		}
-		doc := at.Doc
+		if f, ok := forms[at.Name]; ok {
+			if f.Namevar {
+				what = "namevar"
+			}
+			f.Secret = f.Secret || at.Sensitive
+			what += ": " + f.String()
+		}
+		doc := strings.Join(strings.Fields(at.Doc), " ")
 		if at.Feature != "" {
 			doc += " Needs the feature " + string(at.Feature) + "."
 		}
-		rows = append(rows, []string{"  " + at.Name, what, doc})
+		a.out.Print("  %s", at.Name)
+		a.out.Print("%s", output.Block(text.Wrap(what, describeWidth, "      ")))
+		a.out.Print("%s", output.Block(text.Wrap(doc, describeWidth, "      ")))
 	}
-	a.out.Table(rows)
 }
 
 func (a *app) describeProvider(s resource.Suitability) {
@@ -124,10 +139,22 @@ func providerLines(s resource.Suitability) []string {
 			lines = append(lines, what+strings.Join(values, ", "))
 		}
 	}
-	add("commands: ", s.Needs.Commands...)
-	add("files: ", s.Needs.Files...)
-	if len(s.Needs.Facts) > 0 {
-		add("only where ", s.Needs.Facts.String())
+	conditions := func(n resource.Needs, only, without string) {
+		add(without+"commands: ", n.Commands...)
+		add(without+"files: ", n.Files...)
+		if len(n.Facts) > 0 {
+			add(only+" where ", n.Facts.String())
+		}
+		for _, e := range n.Exits {
+			add(only+" where ", e.String())
+		}
+	}
+	if s.Doc != "" {
+		lines = append(lines, strings.Split(text.Wrap(s.Doc, describeWidth, ""), "\n")...)
+	}
+	conditions(s.Needs, "only", "")
+	if s.Needs.Not != nil {
+		conditions(*s.Needs.Not, "not", "without the ")
 	}
 	for _, w := range s.Defaults.For {
 		add("default where ", w.String())

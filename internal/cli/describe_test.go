@@ -26,10 +26,10 @@ func TestDescribeReportsProviderSuitability(t *testing.T) {
 		"packages": {
 			"apt does not work on this host: the command apt-get is not installed; ", "kind: Package",
 			"commands: apt-get, apt-cache, dpkg default where os.family is Debian features: installable, ",
-			" mark property hold holds the package at its version, none releases it. Needs the feature holdable. ",
+			" mark property: string; one of hold, none hold holds the package at its version, none releases it. Needs the feature holdable. ",
 			" purgeable Packages can be removed together with their configuration",
 		},
-		"file": {" path namevar ", " mode property ", " force parameter ", " ctime audited ", " posix is this host's default "},
+		"file": {" path namevar: string; required ", " mode property: string ", " force parameter: boolean ", " ctime audited ", " posix is this host's default "},
 	} {
 		one := fettle(t, "", "describe", kind, "--root", root)
 		words := strings.Join(strings.Fields(one.out), " ")
@@ -37,6 +37,11 @@ func TestDescribeReportsProviderSuitability(t *testing.T) {
 			if !strings.Contains(words, want) {
 				t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
 			}
+		}
+	}
+	for _, line := range lines(fettle(t, "", "describe", "user", "--root", root).out) {
+		if strings.HasPrefix(line, "      ") && len(line) > 110 {
+			t.Errorf("a line is too long: %s", line)
 		}
 	}
 	service := fettle(t, "", "describe", "systemservice", "--root", root)
@@ -79,5 +84,43 @@ func TestInvalidRootIsRejected(t *testing.T) {
 	got := fettle(t, "", "facts", "--root", "/no/such/dir")
 	if diff := cmp.Diff([]string{"fettle: --root /no/such/dir is not a directory"}, lines(got.err)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestDescribeShowsWhatAttributesOfExternalTypesAccept(t *testing.T) {
+	root, types := emptyRoot(t), t.TempDir()
+	put(t, filepath.Join(types, "type.yaml"), `apiVersion: fettle.dev/v1alpha1
+kind: ExternalType
+metadata: {name: samples}
+spec:
+  kind: Sample
+  version: "1"
+  description: A sample.
+  attributes:
+  - {name: name, description: Its name., behaviour: Namevar, schema: {type: string}}
+  - {name: level, description: "How\nloud.", required: true, schema: {type: [integer, "null"], enum: [1, 2, null]}}
+  - {name: words, description: Words., default: "['a']", schema: {type: array, items: {type: [string, boolean]}}}
+  - {name: sizes, description: Sizes., schema: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}}
+  - {name: key, description: A key., behaviour: Parameter, sensitive: true, schema: {type: string}}
+  - {name: seen, description: When., behaviour: ReadOnly, schema: {}}
+  providers:
+  - name: plain
+    description: The usual one.
+    command: ["true"]
+    needs:
+      files: [/etc/passwd]
+      not: {files: [/etc/nologin, /etc/passwd], facts: {kernel: [Plan9]}, commands: [sampled]}
+  source: {hostPath: /opt/sample}
+`)
+	one := fettle(t, "", "describe", "sample", "--root", root, "--types-dir", types)
+	for _, want := range []string{
+		"  name\n      namevar: string; default: metadata.name\n      Its name.\n", "  level\n      property: integer or null; one of 1, 2, null; required\n      How loud.\n",
+		"  words\n      property: list of string or boolean; default: ['a']\n", "  sizes\n      property: map of string or integer\n",
+		"  key\n      parameter: string; sensitive\n", "  seen\n      audited: any\n", "  plain does not work on this host: the file /etc/passwd is there\n    The usual one.\n    files: /etc/passwd\n",
+		"    without the commands: sampled\n    without the files: /etc/nologin, /etc/passwd\n    not where kernel is Plan9\n",
+	} {
+		if !strings.Contains(one.out, want) {
+			t.Errorf("%q is not in\n%s%s", want, one.out, one.err)
+		}
 	}
 }

@@ -99,6 +99,29 @@ func TestRequiredAttributesOfAllFormsAreMissedInAClusterAndInFiles(t *testing.T)
 	}
 }
 
+func TestRulesOverSeveralAttributesHaveTheSameVerdictInAClusterAndInFiles(t *testing.T) {
+	t.Parallel()
+
+	s := startSamples(t, `  - {name: low, description: The least., schema: {type: integer}}
+  - {name: high, description: The most., schema: {type: integer}}
+  - {name: mode, description: A word., schema: {type: string, maxLength: 9}}
+  - {name: list, description: Words., schema: {type: array, maxItems: 4, items: {type: string, maxLength: 9}}}
+`, `  rules:
+  - {rule: "!has(self.low) || !has(self.high) || self.low <= self.high", message: low must not exceed high}
+  - {rule: "has(self.mode) == has(self.list)", message: set both of mode and list}
+  - {rule: "!has(self.list) || self.list.all(e, e != self.mode) // \"self\" is a word, too: ü self", message: list has mode}
+  - {rule: "!has(self.mode) || self.mode != \"self\"", message: mode is self}
+`)
+	for spec, want := range map[string]string{
+		"properties: {low: 1, high: 2}": "", "properties: {low: 3, high: 2}": "low must not exceed high", "properties: {low: 1}": "", "properties: {}": "", "ensure: present": "",
+		"properties: {mode: a}": "set both of mode and list", "properties: {mode: a, list: [b]}": "", "properties: {mode: a, list: [b, a]}": "list has mode",
+		"ensure: absent, properties: {mode: a}": "", "ensure: present, properties: {mode: a}": "set both of mode and list",
+		"properties: {mode: self, list: []}": "mode is self", "properties: {low: 3, high: 2, mode: a}": "set both of mode and list",
+	} {
+		s.verdict(t, "{nodeSelector: {}, "+spec+"}", want)
+	}
+}
+
 // samples are a cluster and a file with the type Sample.
 type samples struct {
 	k8s  client.Client

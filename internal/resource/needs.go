@@ -57,7 +57,9 @@ type Exit struct {
 }
 
 // String describes the condition: "systemctl is-active pdns exits with 0".
-func (e Exit) String() string { return fmt.Sprintf("%s exits with %d", strings.Join(e.Command, " "), e.Code) }
+func (e Exit) String() string {
+	return fmt.Sprintf("%s exits with %d", strings.Join(e.Command, " "), e.Code)
+}
 
 // Limits of the command of an [Exit].
 const (

@@ -178,6 +178,11 @@ type Watcher[A any] interface {
 	Watch(h host.Reader, want A) []string
 }
 
+// A Documented provider has a description for people.
+type Documented interface {
+	Doc() string
+}
+
 // A Featured provider has features that its type declares.
 type Featured interface {
 	Features() []Feature

@@ -9,6 +9,7 @@ import (
 // A Suitability describes whether a provider can work on a host.
 type Suitability struct {
 	Provider    string
+	Doc         string // for people; "" for none
 	Features    []Feature
 	Needs       Needs
 	Defaults    Defaults

@@ -28,6 +28,9 @@ func (p declared) Name() string { return p.provider.Name }
 // Suits implements [resource.Provider]. Requirements are data: see Needs.
 func (p declared) Suits(resource.Facts, host.Reader) error { return nil }
 
+// Doc implements [resource.Documented].
+func (p declared) Doc() string { return p.provider.Description }
+
 // Needs implements [resource.Needing].
 func (p declared) Needs() resource.Needs {
 	n := conditions(p.provider.Needs.ExternalConditions)

@@ -175,7 +175,11 @@ func (t template) spec(d *definition.Definition) (apiextensionsv1.JSONSchemaProp
 	if names := secret(d); len(names) > 0 {
 		s.Properties["propertiesFrom"] = t.fromSecrets(names)
 	}
-	s.XValidations = rules(d, attributes)
+	own, err := declared(d)
+	if err != nil {
+		return s, err
+	}
+	s.XValidations = slices.Concat(own, rules(d, attributes))
 	s.AllOf = requirements(d, attributes)
 	return s, nil
 }

@@ -292,3 +292,21 @@ func TestUnusualSchemasAreAccepted(t *testing.T) {
 		})
 	}
 }
+
+func TestFaultsOfRulesNameTheRule(t *testing.T) {
+	t.Parallel()
+
+	for rule, want := range map[string]string{
+		"self.zone +":                       "spec.rules[1].rule: ERROR: <input>:1:12: Syntax error: ",
+		"self.nothing == 1":                 "spec.rules[1].rule: compilation failed: ERROR: <input>:1:",
+		"self.id":                           "spec.rules[1].rule: ",
+		"self.values.all(self, self != '')": "spec.rules[1].rule: the variable of a macro is named self: use another name",
+		"self.values.all(a, a.matches(self.zone + self.zone + self.zone)) && self.values.all(a, self.values.all(b, self.values.all(c, self.values.all(d, self.values.all(e, self.values.all(f, a+b+c+d+e != f))))))": "spec.rules[1].rule: estimated rule cost exceeds",
+	} {
+		d := define(t, records)
+		d.Spec.Rules = []v1alpha1.ExternalRule{{Rule: "true", Message: "never"}, {Rule: rule, Message: "it is wrong"}}
+		if _, err := crdbuild.Build(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", rule, err, want)
+		}
+	}
+}

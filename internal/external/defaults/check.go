@@ -1,6 +1,7 @@
 package defaults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	jsonutil "sigs.k8s.io/json"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/structural"
 )
 
@@ -72,19 +74,49 @@ func (d *Defaults) check(name string, was, set map[string]any) error {
 	return err
 }
 
+// checkRules returns which rules of the type the attributes of a resource do not meet together: an API server knows no defaults.
+func (d *Defaults) checkRules(r *v1alpha1.External, set map[string]any) (err error) {
+	if d.rules == nil {
+		return nil
+	}
+	attributes, err := asStored(set)
+	if err != nil {
+		return err
+	}
+	spec := map[string]any{"properties": attributes}
+	if e := cmp.Or(r.Spec.Ensure, d.definition.Spec.Ensure.Default); e != "" {
+		spec["ensure"] = e
+	}
+	_, all := d.rules.Check(context.Background(), spec)
+	for _, f := range all {
+		if f.Field == "properties" {
+			err = errors.Join(err, fmt.Errorf("properties: %s", f.Detail))
+		}
+	}
+	return err
+}
+
 // faultsIn returns what an API server would reject in attributes, in the order of their names.
 func (d *Defaults) faultsIn(attributes map[string]any) (field.ErrorList, error) {
+	stored, err := asStored(attributes)
+	if err != nil {
+		return nil, err
+	}
+	_, all := d.schema.Check(context.Background(), stored)
+	slices.SortStableFunc(all, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return all, nil
+}
+
+// asStored returns attributes as an API server would read them.
+func asStored(attributes map[string]any) (stored map[string]any, err error) {
 	raw, err := json.Marshal(attributes)
-	var stored map[string]any // as an API server would read them
 	if err == nil {
 		err = jsonutil.UnmarshalCaseSensitivePreserveInts(raw, &stored)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("properties: %w", err)
 	}
-	_, all := d.schema.Check(context.Background(), stored)
-	slices.SortStableFunc(all, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	return all, nil
+	return stored, nil
 }
 
 // message returns what is wrong with a value, without one that is sensitive.

@@ -30,6 +30,7 @@ const MaxCost = expression.MaxCost / 10
 type Defaults struct {
 	definition *definition.Definition
 	schema     *structural.Schema // of the properties
+	rules      *structural.Schema // of ensure and the properties, with the rules of the type; nil if there are none
 	all        []attribute
 	mu         sync.Mutex // a compiled expression has one evaluation at a time
 }
@@ -50,6 +51,11 @@ func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefiniti
 		return nil, fmt.Errorf("spec.attributes: %w", err)
 	}
 	all := &Defaults{definition: d, schema: schema}
+	if rules := crdbuild.Rules(d, built); rules != nil {
+		if all.rules, err = structural.ForObjects(rules); err != nil {
+			return nil, fmt.Errorf("spec.rules: %w", err)
+		}
+	}
 	env := expression.ForAttributes()
 	var faults []error
 	for i := range d.Spec.Attributes {
@@ -81,7 +87,7 @@ func (d *Defaults) Complete(r *v1alpha1.External) (*v1alpha1.External, error) {
 	if err := d.addTo(set, r); err != nil {
 		return nil, err
 	}
-	if err := d.check(r.Name, was, set); err != nil || len(set) == len(was) {
+	if err := errors.Join(d.check(r.Name, was, set), d.checkRules(r, set)); err != nil || len(set) == len(was) {
 		return out, err
 	}
 	raw, err := json.Marshal(set)

@@ -239,3 +239,23 @@ func TestInvalidDefaultsAreRejected(t *testing.T) {
 		}
 	}
 }
+
+func TestRulesOfTheTypeAreCheckedWithDefaults(t *testing.T) {
+	t.Parallel()
+
+	d := record(t, map[string]string{"ttl": "self.fqdn.size()"})
+	d.Spec.Rules = []v1alpha1.ExternalRule{{Rule: "self.ttl < 10 || self.zone != 'short'", Message: "a short zone has a short ttl"}}
+	for spec, want := range map[string]string{
+		"{properties: {zone: short}}":                        "properties: a short zone has a short ttl",
+		"{properties: {zone: short, ttl: 9}}":                "",
+		"{properties: {zone: long}}":                         "",
+		"{ensure: absent, properties: {zone: short}}":        "",
+		"{properties: {zone: short, fqdn: a.b}}":             "",
+		"{properties: {zone: short, fqdn: longer.than.ten}}": "properties: a short zone has a short ttl",
+	} {
+		_, err := complete(t, d, spec)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v; want %s", spec, err, want)
+		}
+	}
+}

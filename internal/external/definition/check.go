@@ -96,6 +96,9 @@ func check(t *v1alpha1.ExternalType) error {
 		"spec.scope %q is not known: use %s or %s", t.Spec.Scope, v1alpha1.ScopeHost, v1alpha1.ScopeRemote)
 	c.ensure()
 	c.attributes()
+	for i, r := range t.Spec.Rules {
+		c.add(r.Rule != "" && r.Message != "", "spec.rules[%d] has no rule or no message", i)
+	}
 	c.relations()
 	c.providers()
 	c.source()

@@ -169,7 +169,7 @@ func (d *Definition) AcceptsSame(other *Definition) bool {
 func (d *Definition) vocabulary() v1alpha1.ExternalTypeSpec {
 	s := v1alpha1.ExternalTypeSpec{
 		Kind: d.Spec.Kind, Protocol: d.Spec.Protocol, Scope: d.Spec.Scope, NamevarSeparator: d.Spec.NamevarSeparator, Ensure: d.Spec.Ensure,
-		Attributes: slices.Clone(d.Spec.Attributes),
+		Attributes: slices.Clone(d.Spec.Attributes), Rules: d.Spec.Rules,
 	}
 	for i := range s.Attributes {
 		s.Attributes[i].Description = ""

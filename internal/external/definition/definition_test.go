@@ -178,8 +178,8 @@ func TestSchemasBeyondTheLimitsAreRefusedBeforeTheyAreCompiled(t *testing.T) {
 		"values":            {"{type: string, enum: [" + repeated(9_900, "v#") + "]}", ""},
 		"more values":       {"{type: string, enum: [" + repeated(10_000, "v#") + "]}", "spec.attributes[ttl].schema and the schemas before it have more than 10000 keys and values: "},
 		"rules":             {"{type: string, x-kubernetes-validations: [" + repeated(128, `{rule: "true"}`) + "]}", ""},
-		"more rules":        {"{type: string, x-kubernetes-validations: [" + repeated(129, `{rule: "true"}`) + "]}", "have more than 128 rules in x-kubernetes-validations: "},
-		"text of rules":     {`{type: string, x-kubernetes-validations: [{rule: "` + strings.Repeat("x", 33<<10) + `"}]}`, "have rules of more than 32 KiB in x-kubernetes-validations: "},
+		"more rules":        {"{type: string, x-kubernetes-validations: [" + repeated(129, `{rule: "true"}`) + "]}", "have more than 128 rules, with spec.rules: "},
+		"text of rules":     {`{type: string, x-kubernetes-validations: [{rule: "` + strings.Repeat("x", 33<<10) + `"}]}`, "have rules of more than 32 KiB, with spec.rules: "},
 		"a value like rule": {"{type: string, enum: [" + repeated(300, "rule, a#") + "]}", ""},
 	} {
 		_, err := definition.New(parse(t, strings.Replace(zone, "{type: integer}", tt.schema, 1)))

@@ -25,6 +25,10 @@ type size struct{ values, rules, ruleText int }
 // checkLimits returns the first schema that exceeds a limit. It takes time in proportion to the limits, whatever the schemas are.
 func checkLimits(s *v1alpha1.ExternalTypeSpec) error {
 	var all size
+	for _, r := range s.Rules {
+		all.rules++
+		all.ruleText += len(r.Rule)
+	}
 	for i := range s.Attributes {
 		a := &s.Attributes[i]
 		if a.Schema == nil {
@@ -44,9 +48,9 @@ func checkLimits(s *v1alpha1.ExternalTypeSpec) error {
 		all.addRules(schema)
 		switch {
 		case all.rules > maxRules:
-			return fmt.Errorf("%s and the schemas before it have more than %d rules in x-kubernetes-validations: join some, or leave them to the program", field, maxRules)
+			return fmt.Errorf("%s and the schemas before it have more than %d rules, with spec.rules: join some, or leave them to the program", field, maxRules)
 		case all.ruleText > maxRuleText:
-			return fmt.Errorf("%s and the schemas before it have rules of more than %d KiB in x-kubernetes-validations: leave some to the program", field, maxRuleText>>10)
+			return fmt.Errorf("%s and the schemas before it have rules of more than %d KiB, with spec.rules: leave some to the program", field, maxRuleText>>10)
 		}
 	}
 	return checkDSC(s.DSC)

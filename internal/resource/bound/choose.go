@@ -13,7 +13,7 @@ func (k kind[A]) Suitability(facts resource.Facts, h host.Reader) []resource.Sui
 	for _, p := range k.t.Providers {
 		d := defaultsOf(p)
 		out = append(out, resource.Suitability{
-			Provider: p.Name(), Features: featuresOn(p, facts), Needs: needsOf(p), Defaults: d,
+			Provider: p.Name(), Doc: docOf(p), Features: featuresOn(p, facts), Needs: needsOf(p), Defaults: d,
 			Err: suits(p, facts, h), Specificity: d.Specificity(facts),
 		})
 	}

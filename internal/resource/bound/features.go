@@ -33,6 +33,13 @@ func featuresOf(p any) []resource.Feature {
 	return nil
 }
 
+func docOf(p any) string {
+	if d, ok := p.(resource.Documented); ok {
+		return d.Doc()
+	}
+	return ""
+}
+
 func needsOf(p any) resource.Needs {
 	if n, ok := p.(resource.Needing); ok {
 		return n.Needs()

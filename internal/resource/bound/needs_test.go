@@ -57,6 +57,7 @@ func TestConditionsOnFacts(t *testing.T) {
 func TestUnmetNeedsAreReported(t *testing.T) {
 	h := hosttest.New(t)
 	h.Handle("dim", func(host.Cmd) host.Result { return host.Result{} })
+	h.Handle("probe", func(cmd host.Cmd) host.Result { return host.Result{ExitCode: len(cmd.Args) - 1} })
 	h.Put("/etc/lamp.conf", "")
 	tests := map[string]struct {
 		needs resource.Needs
@@ -68,6 +69,15 @@ func TestUnmetNeedsAreReported(t *testing.T) {
 		},
 		"every command by its name": {
 			resource.Needs{Commands: []string{"shine", "dim", "flash"}}, "the command shine is not installed; the command flash is not installed",
+		},
+		"exits as needed": {resource.Needs{Exits: []resource.Exit{{Command: []string{"probe"}}, {Command: []string{"probe", "a", "b"}, Code: 2}}}, ""},
+		"another exit":    {resource.Needs{Exits: []resource.Exit{{Command: []string{"probe", "a"}}}}, "probe a exits with 1, not 0"},
+		"nothing that must not be": {
+			resource.Needs{Not: &resource.Needs{Commands: []string{"shine"}, Files: []string{"/etc/fuse"}, Facts: resource.Where{"init": {"openrc"}, "mains": {"230"}}, Exits: []resource.Exit{{Command: []string{"probe", "a"}}}}}, "",
+		},
+		"all that must not be": {
+			resource.Needs{Not: &resource.Needs{Commands: []string{"dim"}, Files: []string{"/etc/lamp.conf"}, Facts: resource.Where{"init": {"systemd"}}, Exits: []resource.Exit{{Command: []string{"probe"}}}}, Remedy: "darken it"},
+			"the command dim is installed; the file /etc/lamp.conf is there; the fact init is systemd; probe exits with 0; darken it",
 		},
 		"a file":               {resource.Needs{Files: []string{"/etc/fuse"}}, "the file /etc/fuse is not there"},
 		"a fact of one value":  {resource.Needs{Facts: resource.Where{"init": {"openrc"}}}, `the fact init is "systemd", not openrc`},

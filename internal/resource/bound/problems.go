@@ -88,7 +88,7 @@ func checkMethods[A any](t *resource.Type[A], add func(bad bool, format string, 
 
 func optionalMethods[A any](p resource.Provider[A]) map[string]bool {
 	return map[string]bool{
-		"Defaults": implements[resource.Defaulter](p), "Features": implements[resource.Featured](p),
+		"Defaults": implements[resource.Defaulter](p), "Doc": implements[resource.Documented](p), "Features": implements[resource.Featured](p),
 		"FeaturesWhere": implements[resource.Conditional](p), "Generate": implements[resource.Generator[A]](p),
 		"Identify": implements[resource.Identifier[A]](p), "List": implements[resource.Lister[A]](p),
 		"Needs": implements[resource.Needing](p), "PreRunCheck": implements[resource.PreRunChecker[A]](p), "Precheck": implements[resource.Prechecker[A]](p),
