@@ -36,8 +36,8 @@ type ExternalDSC struct {
 	// purge means that the attribute purge is the property _purge of DSC.
 	// +optional
 	Purge bool `json:"purge,omitempty"`
-	// compare is how a resource is compared. Properties, the default, compares the properties that get
-	// returns. Test asks the resource's own test.
+	// compare is how resources are compared that do not say it. Properties, the default, compares the
+	// properties that get returns. Test asks the resource's own test.
 	// +optional
 	Compare ExternalComparison `json:"compare,omitempty"`
 	// emptyIsUnset makes null, the empty text and the empty list equal, as in PowerShell.
@@ -47,6 +47,14 @@ type ExternalDSC struct {
 	// Namevar is not sent.
 	// +optional
 	Singleton bool `json:"singleton,omitempty"`
+	// named means that no property identifies a resource: each object is a resource of its own. Its
+	// Namevar is not sent, and get and delete get the desired state.
+	// +optional
+	Named bool `json:"named,omitempty"`
+	// validationMode means that the attribute validationMode says how a resource is compared: property
+	// or resource.
+	// +optional
+	ValidationMode bool `json:"validationMode,omitempty"`
 	// adapted is the resource of an adapter, if the manifest is that of an adapter.
 	// +optional
 	Adapted *ExternalDSCAdapted `json:"adapted,omitempty"`
@@ -74,4 +82,14 @@ type ExternalDSCAdapted struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path,omitempty"`
+	// version of the resource, or of its module.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+	// content of the resource, for commands that get it.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Content *runtime.RawExtension `json:"content,omitempty"`
 }

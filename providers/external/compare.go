@@ -85,7 +85,11 @@ func show(value any) string {
 
 // inSync compares the values of an attribute.
 func inSync(at *v1alpha1.ExternalAttribute, is, should any) bool {
-	same := func(a, b any) bool { return equal(a, b, at.CaseInsensitive) }
+	return matches(at, is, should, func(a, b any) bool { return equal(a, b, at.CaseInsensitive) })
+}
+
+// matches compares the values of an attribute, by a comparison of elements that are no lists.
+func matches(at *v1alpha1.ExternalAttribute, is, should any, same func(is, should any) bool) bool {
 	want, list := should.([]any)
 	if !list {
 		return same(is, should)
@@ -103,22 +107,9 @@ func inSync(at *v1alpha1.ExternalAttribute, is, should any) bool {
 	case at.Match == v1alpha1.MatchOrdered:
 		return slices.EqualFunc(has, want, same)
 	case at.Match == v1alpha1.MatchMinimum:
-		return containsAll(has, want, same)
+		return assigned(has, want, same)
 	}
-	return len(has) == len(want) && containsAll(has, want, same)
-}
-
-// containsAll reports whether a list has each element of another one, as often as that.
-func containsAll(has, want []any, same func(a, b any) bool) bool {
-	left := slices.Clone(has)
-	for _, w := range want {
-		i := slices.IndexFunc(left, func(h any) bool { return same(h, w) })
-		if i < 0 {
-			return false
-		}
-		left = slices.Delete(left, i, i+1)
-	}
-	return true
+	return len(has) == len(want) && assigned(has, want, same)
 }
 
 // equal compares JSON values: numbers by value, objects regardless of the order of their keys.

@@ -16,7 +16,10 @@ type declared struct {
 
 // newProvider returns the provider of the type's protocol.
 func newProvider(d declared) resource.Provider[Attributes] {
-	if d.DSC != nil {
+	switch {
+	case d.DSC != nil && d.DSC.Manifest.TakesConfiguration():
+		return dscBatch{dscResource{d}}
+	case d.DSC != nil:
 		return dscResource{d}
 	}
 	return newProgram(program{d})

@@ -23,33 +23,56 @@ type dscResource struct{ declared }
 
 // Read implements [resource.Provider].
 func (p dscResource) Read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
-	name := *p.namevar(&want)
 	is, err := p.read(ctx, h, want)
-	is.name, is.secrets, is.hide = cmp.Or(p.NameOf(is.values), name), want.secrets, p.recorder(want, is).secrets
-	return is, p.without(err, want, is)
+	r := p.completed(resource.Result[Attributes]{State: is, Err: err}, want)
+	return r.State, r.Err
 }
 
 func (p dscResource) read(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
-	if p.DSC.Compare == v1alpha1.CompareTest {
+	if p.asksTest(want) {
 		return p.test(ctx, h, want)
 	}
-	c := p.call("get", p.DSC.Manifest.Get, p.keys(want), want)
-	c.record = func(r recorder, res host.Result) []string { return p.stateLines(r, res.Stdout, want) }
+	return p.get(ctx, h, want)
+}
+
+// asksTest reports whether the resource's own test decides: as the resource says, or else its type.
+func (p dscResource) asksTest(want Attributes) bool {
+	if mode, ok := want.values[definition.ValidationMode]; ok && p.DSC.ValidationMode {
+		return mode == definition.ValidateResource
+	}
+	return p.DSC.Compare == v1alpha1.CompareTest
+}
+
+func (p dscResource) get(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
+	c := p.call("get", p.DSC.Manifest.Get, want, p.keys(want))
+	c.record = func(r recorder, res host.Result) []string { return p.stateLines(r, c, res.Stdout, want) }
 	output, err := p.query(ctx, h, c)
 	if err != nil {
 		return Attributes{}, err
 	}
-	state, err := dsc.Document(output)
+	state, err := p.state(c, output)
 	if err != nil {
 		return Attributes{}, fmt.Errorf("get: %w", err)
 	}
 	return p.compared(state, want)
 }
 
+// state reads the state of the only instance of a call.
+func (p dscResource) state(c dscCall, output []byte) (dsc.State, error) {
+	if !p.DSC.Manifest.TakesConfiguration() {
+		return dsc.Document(output)
+	}
+	r, err := p.DSC.Manifest.Results(output, c.instances)
+	if err != nil {
+		return nil, err
+	}
+	return r.States[0], nil
+}
+
 // stateLines show the desired state as it is written, and as the system writes it.
-func (p dscResource) stateLines(r recorder, output []byte, want Attributes) []string {
+func (p dscResource) stateLines(r recorder, c dscCall, output []byte, want Attributes) []string {
 	lines := []string{"desired: " + show(r.redacted(map[string]any(p.desired(want))))}
-	state, err := dsc.Document(output)
+	state, err := p.state(c, output)
 	if err != nil {
 		return lines
 	}
@@ -71,9 +94,13 @@ func (p dscResource) stateLines(r recorder, output []byte, want Attributes) []st
 // test reads a resource by its own test, whose verdict counts.
 func (p dscResource) test(ctx context.Context, h resource.Reader, want Attributes) (Attributes, error) {
 	op := p.DSC.Manifest.Test
-	output, err := p.query(ctx, h, p.call("test", op, p.desired(want), want))
+	c := p.call("test", op, want, p.desired(want))
+	output, err := p.query(ctx, h, c)
 	if err != nil {
 		return Attributes{}, err
+	}
+	if p.DSC.Manifest.TakesConfiguration() {
+		return p.decided(ctx, h, c, output, want)
 	}
 	outcome, err := op.Outcome(output)
 	if err != nil {
@@ -88,20 +115,43 @@ func (p dscResource) test(ctx context.Context, h resource.Reader, want Attribute
 	return is, err
 }
 
+// decided reads a resource whose adapter takes a configuration: its test has a verdict, but maybe no state.
+func (p dscResource) decided(ctx context.Context, h resource.Reader, c dscCall, output []byte, want Attributes) (Attributes, error) {
+	r, err := p.DSC.Manifest.Results(output, c.instances)
+	if err == nil && r.InDesiredState == nil {
+		err = errors.New("the output has no _inDesiredState")
+	}
+	if err != nil {
+		return Attributes{}, fmt.Errorf("test: %w", err)
+	}
+	is, err := p.get(ctx, h, want)
+	if err == nil {
+		is.verdicts = p.verdicts(is, want, nil, r.InDesiredState)
+	}
+	return is, err
+}
+
 // List implements [resource.Lister].
 func (p dscResource) List(ctx context.Context, h resource.Reader) ([]Attributes, error) {
 	if !p.Answers(v1alpha1.RequestList) {
 		return nil, &resource.NoListerError{Kind: p.Spec.Kind, Provider: p.provider.Name}
 	}
-	output, err := p.query(ctx, h, p.call("export", p.DSC.Manifest.Export, nil, Attributes{}))
+	output, err := p.query(ctx, h, p.call("export", p.DSC.Manifest.Export, Attributes{}, nil))
 	if err != nil {
 		return nil, err
 	}
-	rows, err := dsc.Documents(output)
+	rows, err := p.DSC.Manifest.Exported(output)
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	var all []Attributes
+	return p.listed(rows)
+}
+
+// listed returns the resources in the rows of an export.
+func (p dscResource) listed(rows []dsc.State) (all []Attributes, err error) {
+	if p.DSC.Singleton && len(rows) > 1 {
+		return nil, fmt.Errorf("export: the output has %d instances, but the type says that a host has one: set Namevars instead of spec.dsc.singleton", len(rows))
+	}
 	for i, row := range rows {
 		is, err := p.exported(row)
 		if err != nil {
@@ -117,13 +167,10 @@ func (p dscResource) List(ctx context.Context, h resource.Reader) ([]Attributes,
 // exported returns the state in a row, with its name unless it is absent.
 func (p dscResource) exported(row dsc.State) (Attributes, error) {
 	is, err := p.compared(row, Attributes{})
-	if err != nil || is.ensure() == resource.Absent {
-		return is, err
+	if err == nil && is.ensure() != resource.Absent {
+		is.name = p.NameOf(is.values)
 	}
-	if is.name = p.NameOf(is.values); is.name == "" {
-		return is, errors.New("it has no value for a Namevar")
-	}
-	return is, nil
+	return is, err
 }
 
 // Precheck implements [resource.Prechecker].
@@ -143,7 +190,7 @@ func (p dscResource) validated(ctx context.Context, h resource.Reader, want Attr
 	if op == nil || want.ensure() == resource.Absent {
 		return nil
 	}
-	output, err := p.query(ctx, h, p.call("validate", op, p.desired(want), want))
+	output, err := p.query(ctx, h, p.call("validate", op, want, p.desired(want)))
 	if err != nil {
 		return err
 	}
@@ -170,9 +217,7 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 		if !byDelete { // the feature removable is missing: this is not reached
 			return errors.New("the resource cannot be removed")
 		}
-		c := p.call("delete", m.Delete, p.keys(want), want)
-		c.is = is
-		_, err := p.run(ctx, h, c)
+		_, err := p.run(ctx, h, p.call("delete", m.Delete, want, p.keys(want)).over(is))
 		return err
 	}
 	if m.Set == nil {
@@ -184,40 +229,83 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 	for name, value := range is.canonical {
 		want.set(name, value)
 	}
-	c := p.call("set", m.Set, p.desired(want), want)
-	c.is = is
+	c := p.call("set", m.Set, want, p.desired(want)).over(is)
 	output, err := p.run(ctx, h, c)
 	if err != nil {
 		return err
 	}
-	outcome, err := m.Set.Outcome(output)
+	said, err := p.said(c, output)
 	if err != nil {
 		return fmt.Errorf("set: %w", err)
 	}
-	said, err := outcome.State.Canonical()
 	for _, what := range said.Restart {
 		h.Note("restart required: " + p.message(what, want, is) + "\n")
 	}
-	return err
+	return nil
+}
+
+// said returns the canonical properties of what set printed.
+func (p dscResource) said(c dscCall, output []byte) (dsc.Canonical, error) {
+	var state dsc.State
+	var err error
+	switch {
+	case c.op.Return == "":
+	case p.DSC.Manifest.TakesConfiguration():
+		state, err = p.state(c, output)
+	default:
+		var outcome dsc.Outcome
+		outcome, err = c.op.Outcome(output)
+		state = outcome.State
+	}
+	if err != nil {
+		return dsc.Canonical{}, err
+	}
+	return state.Canonical()
 }
 
 // A dscCall is a call of a command.
 type dscCall struct {
-	name  string
-	op    *dsc.Operation
-	input dsc.State
-	want  Attributes
-	is    Attributes // for a call that makes changes
+	name      string
+	op        *dsc.Operation
+	wants     []Attributes
+	instances []dsc.Instance // parallel to wants, or one without properties
+	is        Attributes     // for a call that makes changes
+	limit     time.Duration  // of the process; 0 is that of the type
 	// record returns further lines for debug logs; nil for none.
 	record func(recorder, host.Result) []string
 }
 
-// call returns the call of a command. No properties are no input.
-func (p dscResource) call(name string, op *dsc.Operation, input dsc.State, want Attributes) dscCall {
-	if len(input) == 0 {
-		input = nil
+// call returns the call of a command about one resource. No properties are no input.
+func (p dscResource) call(name string, op *dsc.Operation, want Attributes, properties dsc.State) dscCall {
+	if len(properties) == 0 {
+		properties = nil
 	}
-	return dscCall{name: name, op: op, input: input, want: want}
+	return dscCall{name: name, op: op, wants: []Attributes{want}, instances: []dsc.Instance{p.instance(want, properties)}}
+}
+
+// over returns a call that changes a present state.
+func (c dscCall) over(is Attributes) dscCall {
+	c.is = is
+	return c
+}
+
+// callRecorder returns a recorder that knows the secrets of all resources of a call.
+func (p dscResource) callRecorder(c dscCall) recorder {
+	return p.recorder(append(slices.Clone(c.wants), c.is)...)
+}
+
+// instance returns a resource as the configuration of an adapter has it.
+func (p dscResource) instance(want Attributes, properties dsc.State) dsc.Instance {
+	kind := p.target("").Type
+	return dsc.Instance{Name: cmp.Or(*p.namevar(&want), kind), Type: kind, Properties: properties}
+}
+
+// input returns what a command gets; nil for nothing.
+func (p dscResource) input(c dscCall) dsc.State {
+	if p.DSC.Manifest.TakesConfiguration() {
+		return p.DSC.Manifest.Configuration(c.instances)
+	}
+	return c.instances[0].Properties
 }
 
 // query calls a command that only reads, and returns its output.
@@ -240,7 +328,7 @@ func (p dscResource) run(ctx context.Context, h resource.Writer, c dscCall) ([]b
 	}
 	res, err := p.change(ctx, h, cmd)
 	for _, warning := range dsc.Texts(dsc.Messages(res.Stderr), dsc.LevelWarn) {
-		h.Note("warning: " + p.recorder(c.want, c.is).with(res.Stdout).message(warning) + "\n")
+		h.Note("warning: " + p.callRecorder(c).with(res.Stdout).message(warning) + "\n")
 	}
 	return res.Stdout, p.failure(c, res, err)
 }
@@ -251,24 +339,52 @@ func (p dscResource) command(ctx context.Context, h host.Reader, c dscCall) (hos
 	if err != nil {
 		return host.Cmd{}, err
 	}
-	target := dsc.Target{Type: p.DSC.Manifest.Type, Path: path.Join(dir, p.DSC.ManifestPath)}
-	if a := p.DSC.Adapted; a != nil {
-		target = dsc.Target{Type: a.Type, Path: a.Path}
-		if a.Path != "" && !path.IsAbs(a.Path) {
-			target.Path = path.Join(dir, a.Path)
-		}
-	}
-	call, err := c.op.Call(target, c.input)
+	call, err := c.op.Call(p.target(dir), p.input(c))
 	if err != nil {
 		return host.Cmd{}, err
 	}
 	args := definition.CommandIn(dir, slices.Concat([]string{c.op.Executable}, call.Args))
 	cmd := host.Cmd{
 		Args: args, Env: call.Env, Dir: dir, Stdin: call.Stdin, MaxOutput: maxOutput,
-		Timeout:     time.Duration(p.Spec.TimeoutSeconds) * time.Second,
+		Timeout:     cmp.Or(c.limit, p.timeout()),
 		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
 	}
-	return p.recorder(c.want, c.is).recorded(cmd, c.record), nil
+	record := func(r recorder, res host.Result) []string {
+		lines := []string{p.identity()}
+		if c.record != nil {
+			lines = append(lines, c.record(r, res)...)
+		}
+		return lines
+	}
+	return p.callRecorder(c).recorded(cmd, record), nil
+}
+
+// target returns what commands are about; dir has the files of the type.
+func (p dscResource) target(dir string) dsc.Target {
+	t := dsc.Target{Type: p.DSC.Manifest.Type, Version: p.DSC.Manifest.Version, Path: path.Join(dir, p.DSC.ManifestPath)}
+	a := p.DSC.Adapted
+	if a == nil {
+		return t
+	}
+	t = dsc.Target{Type: a.Type, Version: cmp.Or(a.Version, p.Spec.Version), Path: a.Path}
+	if a.Path != "" && !path.IsAbs(a.Path) {
+		t.Path = path.Join(dir, a.Path)
+	}
+	if a.Content != nil {
+		t.Content = string(a.Content.Raw)
+	}
+	return t
+}
+
+// identity names what a call is about, for debug logs: as in Puppet, with the module, which is the first part of a type.
+func (p dscResource) identity() string {
+	t := p.target("")
+	module, _, _ := strings.Cut(t.Type, "/")
+	line := fmt.Sprintf("resource: type %s, version %s, module %s", t.Type, t.Version, module)
+	if p.DSC.Adapted != nil {
+		line += fmt.Sprintf(", adapter %s %s", p.DSC.Manifest.Type, p.DSC.Manifest.Version)
+	}
+	return line
 }
 
 // failure returns why a call failed; nil if it did not.
@@ -279,7 +395,7 @@ func (p dscResource) failure(c dscCall, res host.Result, err error) error {
 	case res.Truncated:
 		return fmt.Errorf("%s: the command wrote more than %d MiB", c.name, maxOutput>>20)
 	case res.ExitCode != 0:
-		return p.recorder(c.want, c.is).with(res.Stdout).without(fmt.Errorf("%s: %s", c.name, p.DSC.Manifest.Failure(res.ExitCode, res.Stderr)))
+		return p.callRecorder(c).with(res.Stdout).without(fmt.Errorf("%s: %s", c.name, p.DSC.Manifest.Failure(res.ExitCode, res.Stderr)))
 	}
 	return nil
 }

@@ -28,7 +28,11 @@ spec:
   - {name: colour, description: Its colour., caseInsensitive: true, schema: {type: string, enum: [Red, red, Green]}}
   - {name: since, description: A time., schema: {type: string, format: date-time}}
   - {name: tags, description: Tags., schema: {type: array, items: {type: string}}}
+  - {name: size, description: A size., schema: {type: integer}}
+  - {name: limits, description: Limits., schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - {name: rules, description: Rules., caseInsensitive: true, schema: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
   - {name: token, description: A key., sensitive: true, schema: {type: string}}
+  - {name: validationMode, description: Who decides., behaviour: Parameter, schema: {type: string}}
   - {name: login, description: A credential., behaviour: Parameter, sensitive: true, schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
   ensure: {values: [present], features: {absent: removable}}
   features: [{name: removable, description: Things can be removed.}]
@@ -47,6 +51,9 @@ spec:
   providers: [{name: dsc, features: [removable]}]
   source: {files: {manifest: x}}
 `
+
+// defaults are schemas of properties that decide their comparison.
+const defaults = `schema: {type: object, properties: {size: {type: integer, default: 5}, limits: {type: object, properties: {soft: {default: 3}, key: {writeOnly: true}}}}}`
 
 // A fake is a DSC resource whose commands print constants.
 type fake struct {
@@ -80,20 +87,47 @@ func TestDSCPropertiesAreCompared(t *testing.T) {
 		is, want, options string
 		changes           string // the first line of the report after the name; "" for none
 	}{
-		"case is that of the system":             {`{"owner":"ANN"}`, `{owner: ann}`, "", ""},
-		"a value of the enum in another case":    {`{"colour":"red"}`, `{colour: Red}`, "", ""},
-		"a case that the enum does not have":     {`{"colour":"GREEN"}`, `{colour: Green}`, "", "colour changed GREEN to Green"},
-		"the same time in another zone":          {`{"since":"2026-01-01T00:00:00Z"}`, `{since: "2026-01-01T01:00:00+01:00"}`, "", ""},
-		"another time":                           {`{"since":"2026-01-01T00:00:00Z"}`, `{since: "2026-01-01T01:00:00Z"}`, "", "since changed 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z"},
-		"a time that is none":                    {`{"since":"yesterday"}`, `{}`, "", "cannot read the present state: the resource returned a value of since that is no time such as 2006-01-02T15:04:05Z"},
-		"lists are sets that count":              {`{"tags":["b","a","a"]}`, `{tags: [a, b, a]}`, "", ""},
-		"null is unset":                          {`{"tags":null}`, `{tags: []}`, "", "tags defined as []"},
-		"null is empty in PowerShell":            {`{"tags":null,"owner":[]}`, `{tags: [], owner: ""}`, "emptyIsUnset: true", ""},
-		"text that is not empty in PowerShell":   {`{"owner":""}`, `{owner: ann}`, "emptyIsUnset: true", "owner defined as ann"},
-		"existence as text":                      {`{"_exist":"false"}`, `{}`, "", "created (noop)"},
-		"existence that is unclear":              {`{"_exist":"perhaps"}`, `{}`, "", "cannot read the present state: _exist is neither true nor false"},
-		"no document":                            {``, `{}`, "", "cannot read the present state: get: the output is empty: it must be one JSON object"},
-		"unknown properties and _inDesiredState": {`{"x":1,"_inDesiredState":false,"_metadata":{}}`, `{}`, "", ""},
+		"case is that of the system":                     {`{"owner":"ANN"}`, `{owner: ann}`, "", ""},
+		"a value of the enum in another case":            {`{"colour":"red"}`, `{colour: Red}`, "", ""},
+		"a case that the enum does not have":             {`{"colour":"GREEN"}`, `{colour: Green}`, "", ""},
+		"a value in another case where case counts":      {`{"tags":["A"]}`, `{tags: [a]}`, "", `tags changed ["A"] to ["a"]`},
+		"a property in another case":                     {`{"OWNER":"ann"}`, `{owner: ann}`, "", ""},
+		"a property in another case where case counts":   {`{"TAGS":["a"]}`, `{tags: [a]}`, "", `tags defined as ["a"]`},
+		"of an object only the desired keys count":       {`{"limits":{"soft":1,"hard":2}}`, `{limits: {soft: 1}}`, "", ""},
+		"another value of an object":                     {`{"limits":{"soft":1,"hard":2}}`, `{limits: {soft: 2}}`, "", `limits changed {"hard":2,"soft":1} to {"soft":2}`},
+		"a missing key":                                  {`{"limits":{"hard":2}}`, `{limits: {soft: 1}}`, "", `limits changed {"hard":2} to {"soft":1}`},
+		"null is a missing key":                          {`{"limits":{"hard":2}}`, `{limits: {hard: 2, soft: null}}`, "", ""},
+		"an object that desires nothing":                 {`{}`, `{limits: {}}`, "", ""},
+		"a list in an object has no order":               {`{"limits":{"at":["b","a"]}}`, `{limits: {at: [a, b]}}`, "", ""},
+		"a list in an object has no more elements":       {`{"limits":{"at":["b","a","c"]}}`, `{limits: {at: [a, b]}}`, "", `limits changed {"at":["b","a","c"]} to {"at":["a","b"]}`},
+		"a deep list":                                    {`{"limits":{"at":[[{"a":1,"b":2}],[1]]}}`, `{limits: {at: [[1.0], [{a: 1}]]}}`, "", ""},
+		"objects in a list in any order, with more keys": {`{"rules":[{"port":2,"x":1},{"port":1,"x":2}]}`, `{rules: [{port: 1}, {port: 2}]}`, "", ""},
+		"objects that several desired ones describe":     {`{"rules":[{"port":1,"x":1},{"port":1}]}`, `{rules: [{port: 1}, {port: 1, x: 1}]}`, "", ""},
+		"no object stands for two":                       {`{"rules":[{"port":1},{"port":2}]}`, `{rules: [{port: 1}, {port: 1}]}`, "", `rules changed [{"port":1},{"port":2}] to [{"port":1},{"port":1}]`},
+		"objects in a list in another case":              {`{"rules":[{"NAME":"Web"}]}`, `{rules: [{name: web}]}`, "", ""},
+		"an object that exists need not say it":          {`{"rules":[{"port":1}]}`, `{rules: [{port: 1, _exist: true}]}`, "", ""},
+		"an object that does not exist":                  {`{"rules":[{"port":1,"_exist":false}]}`, `{rules: [{port: 1}]}`, "", `rules changed [{"_exist":false,"port":1}] to [{"port":1}]`},
+		"what is missing is its default":                 {`{}`, `{size: 5}`, defaults, ""},
+		"what is missing is not another value":           {`{}`, `{size: 6}`, defaults, "size defined as 6"},
+		"a nested default":                               {`{"limits":{"at":1}}`, `{limits: {at: 1, soft: 3}}`, defaults, ""},
+		"a nested default of a missing object":           {`{}`, `{limits: {soft: 3}}`, defaults, ""},
+		"what is only written is not compared":           {`{"limits":{"at":1}}`, `{limits: {at: 1, key: x}}`, defaults, ""},
+		"a value of another type":                        {`{"size":"3"}`, `{size: 3}`, "", "cannot read the present state: the program answered with the type string for size: it must be integer"},
+		"a list that is none":                            {`{"tags":"a"}`, `{tags: [a]}`, "", "cannot read the present state: the program answered with the type string for tags: it must be array"},
+		"an unmanaged value of another type":             {`{"size":"3"}`, `{owner: ann}`, "", "owner defined as ann"},
+		"another name":                                   {`{"name":"b"}`, `{}`, "", `cannot read the present state: the program was asked for the name "a", and answered with "b": return it as it was asked for, or declare caseInsensitive or the request Canonicalize`},
+		"a number that is another one as text":           {`{"size":3.0}`, `{size: 3}`, "", ""},
+		"the same time in another zone":                  {`{"since":"2026-01-01T00:00:00Z"}`, `{since: "2026-01-01T01:00:00+01:00"}`, "", ""},
+		"another time":                                   {`{"since":"2026-01-01T00:00:00Z"}`, `{since: "2026-01-01T01:00:00Z"}`, "", "since changed 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z"},
+		"a time that is none":                            {`{"since":"yesterday"}`, `{}`, "", "cannot read the present state: the resource returned a value of since that is no time such as 2006-01-02T15:04:05Z"},
+		"lists are sets that count":                      {`{"tags":["b","a","a"]}`, `{tags: [a, b, a]}`, "", ""},
+		"null is unset":                                  {`{"tags":null}`, `{tags: []}`, "", "tags defined as []"},
+		"null is empty in PowerShell":                    {`{"tags":null,"owner":[]}`, `{tags: [], owner: ""}`, "emptyIsUnset: true", ""},
+		"text that is not empty in PowerShell":           {`{"owner":""}`, `{owner: ann}`, "emptyIsUnset: true", "owner defined as ann"},
+		"existence as text":                              {`{"_exist":"false"}`, `{}`, "", "created (noop)"},
+		"existence that is unclear":                      {`{"_exist":"perhaps"}`, `{}`, "", "cannot read the present state: _exist is neither true nor false"},
+		"no document":                                    {``, `{}`, "", "cannot read the present state: get: the output is empty: it must be one JSON object"},
+		"unknown properties and _inDesiredState":         {`{"x":1,"_inDesiredState":false,"_metadata":{}}`, `{}`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +182,44 @@ func TestDSCTestDecides(t *testing.T) {
 			equal(t, c.want, got)
 		})
 	}
+}
+
+func TestDSCResourceSaysWhoDecides(t *testing.T) {
+	t.Parallel()
+
+	output := map[string]host.Result{
+		"get": prints(`{"owner":"bob"}`), "test": prints("{\"owner\":\"bob\",\"_inDesiredState\":true}\n[]"), "validate": prints(`{"valid":true}`),
+	}
+	mode := "validationMode: true"
+	for want, c := range map[string]struct {
+		options, attributes string
+		changes             string
+	}{
+		"the type":                   {mode, `{owner: ann}`, "owner changed bob to ann"},
+		"the properties":             {mode, `{owner: ann, validationMode: property}`, "owner changed bob to ann"},
+		"its own test":               {mode, `{owner: ann, validationMode: resource}`, ""},
+		"the type, which asks tests": {mode + "\n    compare: Test", `{owner: ann}`, ""},
+		"the properties, though the type asks tests": {mode + "\n    compare: Test", `{owner: ann, validationMode: property}`, "owner changed bob to ann"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+
+			f := newFake(t, c.options, output)
+			checkFirst(t, c.changes, f.Apply(t, "Thing/a "+c.attributes))
+			if strings.Contains(strings.Join(f.calls, "\n"), "validationMode") {
+				t.Errorf("a command got it: %q", f.calls)
+			}
+		})
+	}
+}
+
+func TestDSCInstancesWithoutAKeyAreObjects(t *testing.T) {
+	t.Parallel()
+
+	f := newFake(t, "named: true", map[string]host.Result{"get": prints(`{"owner":"bob"}`), "validate": prints(`{"valid":true}`), "set": prints(`{}`)})
+	f.Noop = false
+	equal(t, []string{"Thing/a: owner changed bob to ann"}, f.Apply(t, `Thing/a {owner: ann}`)[:1])
+	equal(t, []string{`get {"owner":"ann"}`, `validate {"_exist":true,"owner":"ann"}`, `set {"_exist":true,"owner":"ann"}`}, f.calls[:3])
 }
 
 func TestDSCCommandsGetOnlyWhatTheyNeed(t *testing.T) {
@@ -219,11 +291,12 @@ func TestDebugRecordHidesSecretsOfReplies(t *testing.T) {
 
 	const marker, current = "s3cret-marker", "current-marker" // the desired secret, and the one that was read
 	for name, output := range map[string]host.Result{
-		"a current secret":     {Stdout: []byte(`{"token":"` + current + `","owner":"has ` + current + `"}`), Stderr: []byte("the token is " + current + ", not " + marker)},
-		"a nested secret":      {Stdout: []byte(`{"nested":[{"login":{"password":"` + current + `"}}]}`)},
-		"a line that is cut":   {Stdout: []byte(`{"token":"` + current)},
-		"a message in JSON":    {Stderr: []byte(`{"error":"desired ` + marker + `"}`), ExitCode: 1},
-		"a name of a property": {Stdout: []byte(`{"` + marker + `":1}`)},
+		"a current secret":         {Stdout: []byte(`{"token":"` + current + `","owner":"has ` + current + `"}`), Stderr: []byte("the token is " + current + ", not " + marker)},
+		"a secret in another case": {Stdout: []byte(`{"TOKEN":"` + current + `"}`)},
+		"a nested secret":          {Stdout: []byte(`{"nested":[{"login":{"password":"` + current + `"}}]}`)},
+		"a line that is cut":       {Stdout: []byte(`{"token":"` + current)},
+		"a message in JSON":        {Stderr: []byte(`{"error":"desired ` + marker + `"}`), ExitCode: 1},
+		"a name of a property":     {Stdout: []byte(`{"` + marker + `":1}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,8 +14,14 @@ func (t typed) desired(want Attributes) dsc.State {
 	return t.properties(want, func(at *v1alpha1.ExternalAttribute) bool { return at.Behaviour != v1alpha1.BehaviourReadOnly })
 }
 
-// keys returns what identifies an instance, and the parameters of the commands.
+// keys returns what identifies an instance, and the parameters of the commands. If nothing identifies it, that is the whole
+// desired state.
 func (t typed) keys(want Attributes) dsc.State {
+	if t.DSC.Named {
+		s := t.desired(want)
+		delete(s, t.DSC.Existence)
+		return s
+	}
 	s := t.properties(want, func(at *v1alpha1.ExternalAttribute) bool {
 		return at.Behaviour == v1alpha1.BehaviourNamevar || at.Behaviour == v1alpha1.BehaviourParameter
 	})
@@ -28,7 +34,7 @@ func (t typed) properties(want Attributes, of func(*v1alpha1.ExternalAttribute) 
 	for i := range t.Spec.Attributes {
 		at := &t.Spec.Attributes[i]
 		value, ok := want.values[at.Name]
-		if sent := !t.DSC.Singleton || at.Behaviour != v1alpha1.BehaviourNamevar; ok && sent && of(at) {
+		if ok && !t.DSC.Own(at) && of(at) {
 			s[t.propertyOf(at.Name)] = value
 		}
 	}

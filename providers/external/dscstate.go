@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 	"github.com/fettle-dev/fettle/internal/external/wire"
@@ -27,23 +28,54 @@ func (p dscResource) compared(state dsc.State, want Attributes) (Attributes, err
 	is.canonical, is.verdicts = wire.State{}, map[string]wire.Verdict{}
 	for i := range p.Spec.Attributes {
 		at := &p.Spec.Attributes[i]
-		value := state[at.Name]
+		should, wanted := want.values[at.Name]
+		if p.DSC.Own(at) {
+			p.own(&is, at, should)
+			continue
+		}
+		value := valueOf(state, at.Name, at.CaseInsensitive)
 		if value != nil {
 			is.values[at.Name] = value
 		}
 		if err := checkTime(at, value); err != nil {
 			return is, err
 		}
-		if should, ok := want.values[at.Name]; ok {
-			p.canonicalize(&is, at, value, should)
+		if wanted {
+			p.compare(&is, at, value, should)
 		}
 	}
-	if p.DSC.Singleton {
-		for _, at := range p.Namevars() {
-			is.values[at.Name] = want.values[at.Name]
+	return is, p.plausible(&is, want)
+}
+
+// own sets an attribute that the resource does not know.
+func (p dscResource) own(is *Attributes, at *v1alpha1.ExternalAttribute, should any) {
+	if should == nil && p.DSC.Singleton && at.Behaviour == v1alpha1.BehaviourNamevar {
+		should = definition.Enum(at)[0]
+	}
+	if should != nil {
+		is.values[at.Name] = should
+	}
+}
+
+// plausible checks a state that was read as that of any program. A Namevar that the resource does not return is the one that it
+// was asked for. Parameters are not compared, and what PowerShell takes for nothing has no type.
+func (p dscResource) plausible(is *Attributes, want Attributes) error {
+	for _, at := range p.Namevars() {
+		if asked, ok := want.values[at.Name]; ok && is.values[at.Name] == nil {
+			is.values[at.Name] = asked
 		}
 	}
-	return is, nil
+	state := maps.Clone(is.values)
+	maps.DeleteFunc(state, func(name string, value any) bool {
+		at := p.attribute(name)
+		return at != nil && (at.Behaviour == v1alpha1.BehaviourParameter || p.DSC.EmptyIsUnset && empty(value))
+	})
+	if want.values == nil {
+		_, err := contract.Listed(p.Definition, wire.Answer{State: state})
+		return err
+	}
+	_, err := contract.Read(p.Definition, want.values, nil, wire.Answer{State: state})
+	return err
 }
 
 // ensureOf returns the value of ensure of a state.
@@ -61,39 +93,51 @@ func (p dscResource) ensureOf(state dsc.State) (string, error) {
 		}
 		return p.Spec.Ensure.Default, nil
 	default:
-		if state[property] == nil {
+		is := valueOf(state, property, true)
+		if is == nil {
 			return resource.Absent, nil
 		}
 		for ensure, value := range p.DSC.ExistenceValues {
-			if text, ok := state[property].(string); ok && strings.EqualFold(text, value) {
+			if text, ok := is.(string); ok && strings.EqualFold(text, value) {
 				return ensure, nil
 			}
 		}
-		return "", fmt.Errorf("the resource returned the value %.40q of %s, which its schema does not have", show(state[property]), property)
+		return "", fmt.Errorf("the resource returned the value %.40q of %s, which its schema does not have", show(is), property)
 	}
 }
 
-// canonicalize compares a value in the way of its attribute. If the system writes a desired value in another way, such as
-// in another case, the system's way is the desired one, unless it is not one of the values of an enum.
-func (p dscResource) canonicalize(is *Attributes, at *v1alpha1.ExternalAttribute, value, should any) {
+// compare compares a value as DSC does. If the system writes a desired value in another way, such as in another case, the
+// system's way is the desired one, unless it is not one of the values of an enum.
+func (p dscResource) compare(is *Attributes, at *v1alpha1.ExternalAttribute, value, should any) {
+	c, schema := comparison{foldCase: at.CaseInsensitive}, p.DSC.SchemaOf(at.Name)
 	switch {
 	case p.DSC.EmptyIsUnset && empty(value) && empty(should):
 		is.verdicts[at.Name] = wire.Verdict{InSync: true}
 	case value == nil:
+		is.verdicts[at.Name] = wire.Verdict{InSync: c.ofMissing(should, schema)}
 	case sameTime(at, value, should):
 		is.canonical[at.Name] = value
-	case at.CaseInsensitive && inSync(at, value, should):
-		foldCase(is, at, value, should)
+	default:
+		items := itemsOf(schema, should)
+		same := matches(at, value, should, func(value, should any) bool { return c.satisfies(value, should, items) })
+		is.verdicts[at.Name] = wire.Verdict{InSync: same}
+		if same && at.CaseInsensitive && isCanonical(at, value) {
+			is.canonical[at.Name] = value
+		}
 	}
 }
 
-// foldCase compares values that are equal except for their case.
-func foldCase(is *Attributes, at *v1alpha1.ExternalAttribute, value, should any) {
-	if text, ok := value.(string); ok && !inEnum(at, text) {
-		is.verdicts[at.Name] = wire.Verdict{InSync: value == should}
-	} else if at.Match != v1alpha1.MatchFirst && at.Match != v1alpha1.MatchMinimum {
-		is.canonical[at.Name] = value
+// isCanonical reports whether a value that equals the desired one but for its case can replace it. Lists of which only some
+// elements count, objects, and texts that an enum does not have cannot.
+func isCanonical(at *v1alpha1.ExternalAttribute, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return inEnum(at, v)
+	case []any:
+		some := at.Match == v1alpha1.MatchFirst || at.Match == v1alpha1.MatchMinimum
+		return !some && !slices.ContainsFunc(v, func(e any) bool { _, text := e.(string); return !text })
 	}
+	return false
 }
 
 // empty reports whether PowerShell treats a value as none.
@@ -214,7 +258,8 @@ func (p dscResource) differing(is, want Attributes) []string {
 func (p dscResource) unknown(state dsc.State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(state)) {
-		if p.attribute(name) == nil && name != p.DSC.Existence && !dsc.IsCanonical(name) {
+		known := slices.ContainsFunc(p.Spec.Attributes, func(at v1alpha1.ExternalAttribute) bool { return sameText(at.Name, name, at.CaseInsensitive) })
+		if !known && name != p.DSC.Existence && !dsc.IsCanonical(name) {
 			all = append(all, name)
 		}
 	}

@@ -65,6 +65,11 @@ func (r *recorder) hide(names ...string) {
 	}
 }
 
+// hides reports whether a property is secret, in any case: PowerShell writes names in its own.
+func (r *recorder) hides(name string) bool {
+	return slices.ContainsFunc(r.hidden, func(hidden string) bool { return strings.EqualFold(hidden, name) })
+}
+
 // know adds the secrets in states.
 func (r *recorder) know(states ...wire.State) {
 	for _, state := range states {
@@ -169,7 +174,7 @@ func (r *recorder) collect(tree any) {
 		}
 	case map[string]any:
 		for name, value := range t {
-			if slices.Contains(r.hidden, name) {
+			if r.hides(name) {
 				r.values = append(r.values, value)
 			} else {
 				r.collect(value)
@@ -222,7 +227,7 @@ func (r recorder) marked(tree any) any {
 	case map[string]any:
 		all := make(map[string]any, len(t))
 		for name, value := range t {
-			if all[name] = redact.Mark; !slices.Contains(r.hidden, name) {
+			if all[name] = redact.Mark; !r.hides(name) {
 				all[name] = r.marked(value)
 			}
 		}

@@ -1,7 +1,9 @@
 package definition
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +19,12 @@ type Resource struct {
 
 	Manifest *dsc.Manifest
 	Schema   *jsonschema.Schema // nil if the schemas of the attributes suffice
+
+	properties map[string]map[string]any // their schemas, if there is a Schema
 }
+
+// SchemaOf returns the schema of a property in the JSON schema of the resource; nil if it has none. It must not be changed.
+func (r *Resource) SchemaOf(property string) map[string]any { return r.properties[property] }
 
 // Removable is the feature of providers that can remove a resource.
 const Removable = "removable"
@@ -34,9 +41,42 @@ func newResource(spec *v1alpha1.ExternalTypeSpec) (*Resource, error) {
 	}
 	if spec.DSC.Schema != nil {
 		r.Schema, err = jsonschema.Compile(spec.DSC.Schema.Raw)
+		r.properties = propertiesOf(spec.DSC.Schema.Raw)
 	}
 	r.Compare = cmp.Or(r.Compare, v1alpha1.CompareProperties)
 	return r, err
+}
+
+// propertiesOf returns the schemas of the properties in a schema. Numbers are of type [json.Number].
+func propertiesOf(raw []byte) map[string]map[string]any {
+	var s struct {
+		Properties map[string]any `json:"properties"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&s) != nil { // a schema that is not an object is refused elsewhere
+		return nil
+	}
+	all := map[string]map[string]any{}
+	for name, value := range s.Properties {
+		if schema, ok := value.(map[string]any); ok {
+			all[name] = schema
+		}
+	}
+	return all
+}
+
+// ValidationMode is the name of the attribute that says how a DSC resource is compared, and its values are those of Puppet's
+// DSC modules.
+const (
+	ValidationMode   = "validationMode"
+	ValidateProperty = "property" // get, and a comparison of each property
+	ValidateResource = "resource" // the verdict of the resource's own test
+)
+
+// Own reports whether an attribute is Fettle's own: the resource does not get it.
+func (r *Resource) Own(a *v1alpha1.ExternalAttribute) bool {
+	return (r.Singleton || r.Named) && a.Behaviour == v1alpha1.BehaviourNamevar || r.ValidationMode && a.Name == ValidationMode
 }
 
 // Removes reports how an instance is removed: by set, with the property that says whether it exists, or else by delete.
@@ -71,10 +111,13 @@ const fraction = 0.5
 
 // exposes returns the command through which other users of a host could see an attribute; "" if there is none.
 func (r *Resource) exposes(a *v1alpha1.ExternalAttribute) string {
+	if r.Own(a) {
+		return ""
+	}
 	if name := r.Manifest.Exposes(true); name != "" && a.Behaviour == v1alpha1.BehaviourParameter {
 		return name
 	}
-	if name := r.Manifest.Exposes(false); name != "get" && name != "delete" && name != "export" {
+	if name := r.Manifest.Exposes(false); name != "get" && name != "delete" && name != "export" || r.Named {
 		return name
 	}
 	return ""
@@ -110,8 +153,12 @@ func (c *checker) resource(r *Resource) {
 	c.add((r.Manifest.Kind == dsc.KindAdapter) == (r.Adapted != nil), "spec.dsc.adapted names the resource of an adapter: set it if and only if the kind of the manifest is adapter")
 	c.add(r.Compare == v1alpha1.CompareProperties || r.Compare == v1alpha1.CompareTest, "spec.dsc.compare %q is not known: use Properties or Test", r.Compare)
 	test := r.Manifest.Test
-	c.add(r.Compare != v1alpha1.CompareTest || test != nil && test.Return != "",
+	tests := test != nil && test.Return != ""
+	c.add(r.Compare != v1alpha1.CompareTest || tests,
 		"spec.dsc.compare Test requires a test in the manifest with return: state or stateAndDiff: use Properties")
+	c.add(!r.ValidationMode || tests, "spec.dsc.validationMode requires a test in the manifest with return: state or stateAndDiff: remove it")
+	c.add(r.Manifest.Get != nil || r.Compare == v1alpha1.CompareTest && !r.ValidationMode, "spec.dsc.manifest has no get: set spec.dsc.compare to Test, and remove validationMode")
+	c.add(!r.Named || !r.Singleton, "spec.dsc.named and singleton exclude each other: remove one")
 	operations := r.Manifest.Operations()
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
 		c.command("spec.dsc.manifest."+name, operations[name].Executable)

@@ -22,8 +22,10 @@ type Call struct {
 
 // A Target is what a command is about, besides its input.
 type Target struct {
-	Type string // of the resource
-	Path string // of its manifest, or of an adapted resource
+	Type    string // of the resource
+	Version string // of the resource
+	Path    string // of its manifest, or of an adapted resource
+	Content string // of an adapted resource, in JSON; "" for none
 }
 
 // maxArgument is the limit that Linux has for an argument, in bytes.
@@ -58,6 +60,10 @@ func (a Arg) words(t Target, input string, has bool) []string {
 	switch {
 	case a.WhatIf != "":
 		return nil
+	case a.Version != "":
+		return []string{a.Version, t.Version}
+	case a.Content != "":
+		return slices.DeleteFunc([]string{a.Content, t.Content}, func(word string) bool { return word == "" })
 	case a.Type != "":
 		return []string{a.Type, t.Type}
 	case a.Path != "":

@@ -19,7 +19,7 @@ func (m *authored) check() error {
 	c.add(m.Version != "", "version is missing")
 	c.refused(m)
 	c.adapter(m)
-	c.add(m.Get != nil, "get is missing: Fettle has to read the current state")
+	c.add(m.Get != nil || m.Test != nil && m.Test.Return != "", "get is missing: Fettle has to read the current state")
 	for code := range m.ExitCodes {
 		_, err := strconv.Atoi(code)
 		c.add(err == nil, "exitCodes has %.20q, which is not a number", code)
@@ -31,7 +31,7 @@ func (m *authored) check() error {
 		c.add(m.Set.takesInput(), "set gets no input: set its input to stdin, or add a jsonInputArg to its args")
 	}
 	c.schema(m.Schema)
-	return errors.Join(c.faults...)
+	return c.err()
 }
 
 // Operations returns the commands of a manifest by their names.
@@ -44,8 +44,8 @@ func (m *Manifest) Operations() map[string]*Operation {
 			all[name] = op
 		}
 	}
-	if m.Adapter != nil {
-		all["adapter.list"] = &m.Adapter.List
+	if m.Adapter != nil && m.Adapter.List != nil {
+		all["adapter.list"] = m.Adapter.List
 	}
 	return all
 }
@@ -60,6 +60,8 @@ func (c *checker) add(ok bool, format string, args ...any) {
 	}
 }
 
+func (c *checker) err() error { return errors.Join(c.faults...) }
+
 // refused reports what Fettle does in another way.
 func (c *checker) refused(m *authored) {
 	switch m.Kind {
@@ -73,9 +75,8 @@ func (c *checker) refused(m *authored) {
 	default:
 		c.add(false, "kind %.40q is not known: use resource or adapter", m.Kind)
 	}
+	c.add(len(m.RequireAdapter) == 0, "requireAdapter is for adapted resources: name the file x.dsc.adaptedResource.json, or put it in adaptedResources of a list")
 	c.add(len(m.Resolve) == 0, "resolve is refused: convert the configuration into resources, and commit them to Git")
-	c.add(len(m.Condition) == 0, "condition is refused: use spec.when in the resources, or spec.providers.needs in the type")
-	c.add(len(m.RequireAdapter) == 0, "requireAdapter is refused: build the type from the manifest of the adapter, and name this type in spec.dsc.adapted")
 }
 
 func (c *checker) adapter(m *authored) {
@@ -84,11 +85,15 @@ func (c *checker) adapter(m *authored) {
 		return
 	}
 	if m.Adapter == nil {
-		c.add(false, "adapter is missing: a manifest of kind adapter needs adapter.list")
+		c.add(false, "adapter is missing: a manifest of kind adapter needs adapter.inputKind")
 		return
 	}
-	kind := m.Adapter.InputKind + m.Adapter.Config
-	c.add(kind == "single", "adapter.inputKind %.20q is refused: use an adapter that gets one resource per call, with inputKind: single", kind)
+	kind := m.Adapter.InputKind
+	c.add(slices.Contains([]string{InputSingle, InputFull, InputSequence}, kind), "adapter.inputKind %.20q is not known: use single, full or sequence", kind)
+	for name, op := range m.Operations() {
+		c.add(!m.TakesConfiguration() || op.Return != ReturnStateAndDiff, "%s.return stateAndDiff is refused with adapter.inputKind %s: use state, with one result for each resource", name, kind)
+		c.add(!m.TakesConfiguration() || op.Input != InputEnv, "%s.input env cannot have the configuration that adapter.inputKind %s requires: use stdin", name, kind)
+	}
 }
 
 // operation checks a command.
@@ -96,8 +101,6 @@ func (c *checker) operation(name string, op *Operation) {
 	c.add(op.Executable != "", "%s.executable is missing", name)
 	c.add(slices.Contains([]string{"", InputStdin, InputEnv}, op.Input), "%s.input %.20q is not known: use stdin or env", name, op.Input)
 	c.add(slices.Contains([]string{"", ReturnState, ReturnStateAndDiff}, op.Return), "%s.return %.20q is not known: use state or stateAndDiff", name, op.Return)
-	c.add(op.Return == "" || name == "set" || name == "test", "%s.return is only for set and test", name)
-	c.add(!op.HandlesExist && !op.ImplementsPretest || name == "set", "%s has handlesExist or implementsPretest, which are only for set", name)
 	c.context(name, op)
 	c.args(name, op)
 }

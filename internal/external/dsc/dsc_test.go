@@ -24,9 +24,6 @@ const good = `{
   "schema": {"embedded": {"type": "object"}}
 }`
 
-// getOfGood is the command get of that manifest.
-const getOfGood = `"get": {"executable": "thing", "args": ["get", {"jsonInputArg": "--input", "mandatory": true}, {"resourceTypeArg": "--type"}, {"resourcePathArg": "--path", "includeQuotes": true}]},`
-
 func parse(t *testing.T, text string) *dsc.Manifest {
 	t.Helper()
 	m, err := dsc.Parse([]byte(text))
@@ -64,31 +61,26 @@ func TestManifestsAreRefusedWithAnAlternative(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct{ old, replacement, want string }{
-		"unknown root field":      {`"tags"`, `"labels"`, `unknown field "labels"`},
-		"field in another case":   {`"tags"`, `"Tags"`, `unknown field "Tags"`},
 		"repeated field":          {`"tags": ["a"]`, `"version": "2"`, `duplicate field "version"`},
-		"unknown operation field": {`"implementsPretest"`, `"pretest"`, `unknown field "set.pretest"`},
 		"group":                   {`"kind": "resource"`, `"kind": "group"`, "create the resources of the group as objects of their own, with relations"},
 		"importer":                {`"kind": "resource"`, `"kind": "importer"`, "convert the configuration into resources, and commit them to Git"},
 		"exporter":                {`"kind": "resource"`, `"kind": "exporter"`, "list these with fettle resource"},
 		"unknown kind":            {`"kind": "resource"`, `"kind": "thing"`, `kind "thing" is not known: use resource or adapter`},
 		"resolve":                 {`"tags": ["a"]`, `"resolve": {"executable": "x"}`, "resolve is refused: convert the configuration into resources"},
-		"condition":               {`"tags": ["a"]`, `"condition": "[equals(1,1)]"`, "condition is refused: use spec.when in the resources"},
-		"requireAdapter":          {`"tags": ["a"]`, `"requireAdapter": "A/B"`, "build the type from the manifest of the adapter"},
+		"condition":               {`"tags": ["a"]`, `"condition": "[equals(1,1)]"`, "use spec.when of the resources, or spec.providers[0].needs"},
+		"requireAdapter":          {`"tags": ["a"]`, `"requireAdapter": "A/B"`, "name the file x.dsc.adaptedResource.json"},
 		"restricted":              {`"elevated"`, `"restricted"`, "Have the command change its user, and remove the field"},
-		"full adapter":            {`"kind": "resource"`, `"kind": "adapter", "adapter": {"list": {"executable": "x"}, "inputKind": "full"}`, "use an adapter that gets one resource per call, with inputKind: single"},
-		"sequence adapter":        {`"kind": "resource"`, `"kind": "adapter", "adapter": {"list": {"executable": "x"}, "config": "sequence"}`, `"sequence" is refused`},
-		"adapter without list":    {`"kind": "resource"`, `"kind": "adapter"`, "needs adapter.list"},
+		"adapter without list":    {`"kind": "resource"`, `"kind": "adapter"`, "needs adapter.inputKind"},
+		"adapter of another kind": {`"kind": "resource"`, `"kind": "adapter", "adapter": {"inputKind": "many"}`, `adapter.inputKind "many" is not known: use single, full or sequence`},
+		"configuration in env":    {`"kind": "resource"`, `"kind": "adapter", "adapter": {"inputKind": "full"}`, "test.input env cannot have the configuration that adapter.inputKind full requires: use stdin"},
+		"diff of a configuration": {`"kind": "resource"`, `"kind": "adapter", "adapter": {"config": "sequence"}`, "set.return stateAndDiff is refused with adapter.inputKind sequence"},
 		"list without adapter":    {`"tags": ["a"]`, `"adapter": {"list": {"executable": "x"}, "inputKind": "single"}`, "adapter requires kind: adapter"},
-		"no get":                  {getOfGood, ``, "get is missing"},
 		"no executable":           {`"executable": "thing", "input": "env"`, `"executable": "", "input": "env"`, "test.executable is missing"},
 		"unknown input":           {`"input": "env"`, `"input": "arg"`, `test.input "arg" is not known: use stdin or env`},
 		"unknown return":          {`"return": "state"`, `"return": "diff"`, `test.return "diff" is not known: use state or stateAndDiff`},
-		"return of get":           {`"executable": "thing", "args": ["get"`, `"executable": "thing", "return": "state", "args": ["get"`, "get.return is only for set and test"},
-		"handlesExist of test":    {`"input": "env"`, `"handlesExist": true`, "only for set"},
 		"no input of set":         {`"input": "stdin", "return": "stateAndDiff"`, `"return": "stateAndDiff"`, "set gets no input"},
 		"two inputs":              {`{"resourceTypeArg": "--type"}`, `{"jsonInputArg": "--again"}`, "more than one jsonInputArg"},
-		"unknown argument":        {`{"resourceTypeArg": "--type"}`, `{"typeArg": "--type"}`, `unknown field "typeArg"`},
+		"unknown argument":        {`{"resourceTypeArg": "--type"}`, `{"typeArg": "--type"}`, "exactly one of"},
 		"two kinds of argument":   {`{"resourceTypeArg": "--type"}`, `{"resourceTypeArg": "--type", "whatIfArg": "-w"}`, "exactly one of"},
 		"a number as an argument": {`"args": ["get", `, `"args": [1, `, "neither a text nor an object"},
 		"exit code":               {`"3": "The`, `"three": "The`, `exitCodes has "three", which is not a number`},
@@ -106,6 +98,146 @@ func TestManifestsAreRefusedWithAnAlternative(t *testing.T) {
 				t.Errorf("the error is %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+func TestReadingNeedsGetOrATestThatReturnsTheState(t *testing.T) {
+	t.Parallel()
+
+	withoutGet := strings.Replace(good, `"get": {`, `"former": {`, 1)
+	if _, err := dsc.Parse([]byte(withoutGet)); err != nil {
+		t.Error(err)
+	}
+	_, err := dsc.Parse([]byte(strings.Replace(withoutGet, `"return": "state"}`, `"return": ""}`, 1)))
+	if err == nil || !strings.Contains(err.Error(), "get is missing") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestFieldsWithoutEffectAreIgnored(t *testing.T) {
+	t.Parallel()
+
+	want := parse(t, good)
+	for old, more := range map[string]string{
+		`"tags": ["a"]`:           `"tags": ["a"], "labels": 1, "manifestVersion": "1.0"`,
+		`"export": {`:             `"export": {"supportsFiltering": true, "return": "state", "schema": {"embedded": {}}, `,
+		`"implementsPretest"`:     `"preTest": {"x": [1]}, "implementsPretest"`,
+		`"input": "env"`:          `"input": "env", "handlesExist": true, "whatIfReturns": "state"`,
+		`"resourceTypeArg": "-`:   `"more": {}, "resourceTypeArg": "-`,
+		`"executable": "thing", `: `"executable": "thing", "return": "stateAndDiff", `,
+	} {
+		text := strings.Replace(good, old, more, 1)
+		if text == good {
+			t.Errorf("%s is not in the manifest", old)
+		}
+		equal(t, want, parse(t, text))
+	}
+}
+
+func TestConditionsBecomeNeeds(t *testing.T) {
+	t.Parallel()
+
+	for condition, want := range map[string][]string{
+		"":               nil,
+		"[true()]":       nil,
+		"[not(false())]": nil,
+		"[not(equals(tryWhich('pwsh'), null()))]": {"pwsh"},
+		"[ and( not(equals(null(),tryWhich('b''s'))) , True(), NOT(Equals(TRYWHICH('a'),Null())), not(not(not(equals(tryWhich('a'), null())))) ) ]": {"a", "b's"},
+	} {
+		got, err := dsc.Needs(condition)
+		if err != nil {
+			t.Errorf("%s: %v", condition, err)
+		}
+		equal(t, want, got)
+	}
+	for condition, want := range map[string]string{
+		"true":                                "it is not an expression in brackets",
+		"[false()]":                           "it is never true",
+		"[not(true())]":                       "it is never true",
+		"[equals(tryWhich('x'), null())]":     "the use of equals is more than to require commands by tryWhich",
+		"[or(true(), false())]":               "the use of or is more",
+		"[equals(systemRoot(), '/')]":         "the use of equals is more",
+		"[not(equals(tryWhich(''), null()))]": "the use of equals is more",
+		"['x']":                               "it is a text",
+		"['x]":                                "a text is not closed",
+		"[not(true()]":                        "a call is not closed",
+		"[true]":                              "it has more than calls and texts",
+		"[true()] true()]":                    `"] true()" follows its end`,
+		"[equals(1, 1)]":                      "it has more than calls and texts",
+		"[" + strings.Repeat("not(", 1000) + "true()" + strings.Repeat(")", 1000) + "]": "it is nested too deeply",
+	} {
+		_, err := dsc.Needs(condition)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "spec.when") {
+			t.Errorf("%s: %v, want %s", condition, err, want)
+		}
+	}
+}
+
+// adapterOf is the manifest of an adapter with an inputKind.
+func adapterOf(t *testing.T, kind string) *dsc.Manifest {
+	t.Helper()
+	return parse(t, `{"type": "Example/Adapter", "version": "1", "kind": "adapter", "adapter": {"inputKind": "`+kind+`"}, "get": {"executable": "x", "input": "stdin"}}`)
+}
+
+func TestAdaptersGetConfigurations(t *testing.T) {
+	t.Parallel()
+
+	two := []dsc.Instance{{Name: "a", Type: "Example/Thing", Properties: dsc.State{"x": json.Number("1")}}, {Name: "b", Type: "Example/Thing"}}
+	for kind, want := range map[string]string{
+		"full":     `{"metadata":{"Microsoft.DSC":{"context":"configuration"}},"resources":[{"name":"a","properties":{"x":1},"type":"Example/Thing"},{"name":"b","type":"Example/Thing"}]}`,
+		"sequence": `{"resources":[{"name":"a","properties":{"x":1},"type":"Example/Thing"},{"name":"b","type":"Example/Thing"}]}`,
+	} {
+		m := adapterOf(t, kind)
+		call, err := m.Get.Call(dsc.Target{}, m.Configuration(two))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, want, string(call.Stdin))
+		equal(t, true, m.TakesConfiguration())
+	}
+	equal(t, false, adapterOf(t, "single").TakesConfiguration())
+}
+
+func TestAnswersOfAdaptersBelongToTheirResources(t *testing.T) {
+	t.Parallel()
+
+	m := adapterOf(t, "full")
+	sent := []dsc.Instance{{Name: "a", Type: "Example/Thing"}, {Name: "b", Type: "Example/Thing"}}
+	r, err := m.Results([]byte(`{"result": [{"name": "a", "type": "example/THING", "properties": {"x": 1}}, {"properties": {}}], "_inDesiredState": false}`), sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, dsc.Results{States: []dsc.State{{"x": json.Number("1")}, {}}, InDesiredState: new(false)}, r)
+	for output, want := range map[string]string{
+		``:                                 "the output is empty",
+		`{"a": 1}`:                         "the output has no result",
+		`{"result": 1}`:                    "the output has no result",
+		`{"result": [{"properties": {}}]}`: "the output has 1 results for 2 resources",
+		`{"result": [{"name": "b", "properties": {}}, {"name": "a", "properties": {}}]}`: `result 1: it is that of "b", but "a" was asked for`,
+		`{"result": [{"type": "Example/Other", "properties": {}}, {"properties": {}}]}`:  `it has the type "Example/Other"`,
+		`{"result": [{"name": "a"}, {"name": "b"}]}`:                                     "it has no properties",
+		`{"result": [1, 2]}`: "it has no properties",
+		`{"result": [{"properties": {}}, {"properties": {}}], "_inDesiredState": 1}`: "_inDesiredState is neither true nor false",
+	} {
+		if _, err := m.Results([]byte(output), sent); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", output, err, want)
+		}
+	}
+}
+
+func TestExportsOfAdaptersAreRows(t *testing.T) {
+	t.Parallel()
+
+	rows := `{"result": [{"x": 1}, {"name": "b", "type": "Example/Thing", "properties": {"x": 2}}]}` + "\n" + `{"result": []}`
+	got, err := adapterOf(t, "sequence").Exported([]byte(rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, []dsc.State{{"x": json.Number("1")}, {"x": json.Number("2")}}, got)
+	for _, output := range []string{`{"x": 1}`, `{"result": [1]}`, `1`} {
+		if _, err := adapterOf(t, "full").Exported([]byte(output)); err == nil {
+			t.Errorf("%s is accepted", output)
+		}
 	}
 }
 

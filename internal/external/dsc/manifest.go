@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	jsonutil "sigs.k8s.io/json"
 )
@@ -31,6 +32,8 @@ type Manifest struct {
 	Adapter *Adapter `json:"adapter,omitempty"`
 	// Schema is only in the manifest of an author: a type has it in its attributes.
 	Schema *Schema `json:"schema,omitempty"`
+	// Needs are the commands that a host must have, from the condition of an author's manifest. A type has them in its provider.
+	Needs []string `json:"-"`
 }
 
 // KindAdapter is the kind of a manifest whose commands manage the resources of several types.
@@ -62,12 +65,22 @@ const (
 	ReturnStateAndDiff = "stateAndDiff"
 )
 
-// An Adapter lists the resources that it manages.
+// An Adapter says how a manifest manages resources of other types.
 type Adapter struct {
-	List      Operation `json:"list"`
-	InputKind string    `json:"inputKind,omitempty"` // single
-	Config    string    `json:"config,omitempty"`    // an older name of inputKind
+	// List prints the resources that the adapter manages; nil if only manifests of adapted resources describe them. A type
+	// does not need it.
+	List *Operation `json:"list,omitempty"`
+	// InputKind is what the commands get: the properties of one resource, or a configuration with several.
+	InputKind string `json:"inputKind,omitempty"`
+	Config    string `json:"config,omitempty"` // an older name of inputKind
 }
+
+// Kinds of input of adapters.
+const (
+	InputSingle   = "single"
+	InputFull     = "full"
+	InputSequence = "sequence"
+)
 
 // A Schema is the schema of an instance, or the command that prints it.
 type Schema struct {
@@ -87,6 +100,10 @@ type Arg struct {
 	// Path is the name of the argument that comes before the path of the manifest.
 	Path   string
 	Quotes bool // around the path
+	// Version is the name of the argument that comes before the version of the resource.
+	Version string
+	// Content is the name of the argument that comes before the content of an adapted resource.
+	Content string
 	// WhatIf is an argument that asks for a what-if. It is never passed.
 	WhatIf string
 }
@@ -98,6 +115,8 @@ type argObject struct {
 	Type      string `json:"resourceTypeArg,omitempty"`
 	Path      string `json:"resourcePathArg,omitempty"`
 	Quotes    bool   `json:"includeQuotes,omitempty"`
+	Version   string `json:"resourceVersionArg,omitempty"`
+	Content   string `json:"adaptedContentArg,omitempty"`
 	WhatIf    string `json:"whatIfArg,omitempty"`
 }
 
@@ -108,73 +127,88 @@ func (a *Arg) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var o argObject
-	if err := strictly(raw, &o); err != nil {
-		return fmt.Errorf("an argument is neither a text nor an object that Fettle knows: %w", err)
+	if json.Unmarshal(raw, &o) != nil {
+		return errors.New("an argument is neither a text nor an object")
 	}
-	names := 0
-	for _, name := range []string{o.JSON, o.Type, o.Path, o.WhatIf} {
-		if name != "" {
-			names++
-		}
+	kinds := slices.DeleteFunc([]string{o.JSON, o.Type, o.Path, o.Version, o.Content, o.WhatIf}, func(name string) bool { return name == "" })
+	if len(kinds) != 1 {
+		return errors.New("an argument needs exactly one of jsonInputArg, resourceTypeArg, resourcePathArg, resourceVersionArg, adaptedContentArg and whatIfArg")
 	}
-	if names != 1 {
-		return errors.New("an argument needs exactly one of jsonInputArg, resourceTypeArg, resourcePathArg and whatIfArg")
-	}
-	*a = Arg{JSON: o.JSON, Mandatory: o.Mandatory, Type: o.Type, Path: o.Path, Quotes: o.Quotes, WhatIf: o.WhatIf}
+	*a = Arg{JSON: o.JSON, Mandatory: o.Mandatory, Type: o.Type, Path: o.Path, Quotes: o.Quotes, Version: o.Version, Content: o.Content, WhatIf: o.WhatIf}
 	return nil
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (a Arg) MarshalJSON() ([]byte, error) {
-	o := argObject{JSON: a.JSON, Mandatory: a.Mandatory, Type: a.Type, Path: a.Path, Quotes: a.Quotes, WhatIf: a.WhatIf}
+	o := argObject{JSON: a.JSON, Mandatory: a.Mandatory, Type: a.Type, Path: a.Path, Quotes: a.Quotes, Version: a.Version, Content: a.Content, WhatIf: a.WhatIf}
 	if o == (argObject{}) {
 		return json.Marshal(a.Text)
 	}
 	return json.Marshal(o)
 }
 
-// authored has the fields of a manifest that have no effect, and those that are refused.
+// authored has the fields of a manifest that only its author's text has.
 type authored struct {
 	Manifest
 
-	SchemaURI   json.RawMessage `json:"$schema"`
-	Tags        json.RawMessage `json:"tags"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Deprecation string          `json:"deprecationMessage"`
-	WhatIf      json.RawMessage `json:"whatIf"` // never called
-
-	Condition      json.RawMessage `json:"condition"`
+	Deprecation    string          `json:"deprecationMessage"`
+	Condition      string          `json:"condition"`
 	Resolve        json.RawMessage `json:"resolve"`
 	RequireAdapter json.RawMessage `json:"requireAdapter"`
 }
 
-// Parse reads a manifest as its author writes it, in JSON. The error joins all faults. Each names a field, and what to use
-// instead of one that Fettle refuses.
+// Parse reads a manifest as its author writes it, in JSON. Fields that it does not know have no effect, as in DSC. The error
+// joins all faults. Each names a field, and what to use instead of one that Fettle refuses.
 func Parse(text []byte) (*Manifest, error) {
 	var m authored
-	if err := strictly(text, &m); err != nil {
+	if err := decode(text, &m); err != nil {
 		return nil, fmt.Errorf("it is not a manifest of a DSC resource: %w", err)
 	}
-	if err := m.check(); err != nil {
-		return nil, err
+	m.settle()
+	err := m.check()
+	var fault error
+	if m.Needs, fault = Needs(m.Condition); errors.Join(err, fault) != nil {
+		return nil, errors.Join(err, fault)
 	}
-	if m.Deprecation != "" {
-		m.Description += "\n\nDeprecated: " + m.Deprecation
-	}
+	m.Description = described(m.Description, m.Deprecation)
 	return &m.Manifest, nil
+}
+
+// described returns a description with the message of what is deprecated.
+func described(text, deprecation string) string {
+	if deprecation == "" {
+		return text
+	}
+	return text + "\n\nDeprecated: " + deprecation
+}
+
+// settle removes what has no effect, and gives older names their present ones.
+func (m *Manifest) settle() {
+	for name, op := range m.Operations() {
+		if name != "set" && name != "test" {
+			op.Return = ""
+		}
+		if name != "set" {
+			op.HandlesExist, op.ImplementsPretest, op.WhatIfReturns = false, false, ""
+		}
+	}
+	if a := m.Adapter; a != nil && a.InputKind == "" {
+		a.InputKind, a.Config = a.Config, ""
+	}
 }
 
 // Frozen reads the manifest of a type, which has only the fields of a [Manifest].
 func Frozen(text []byte) (*Manifest, error) {
 	var m authored
-	if err := strictly(text, &m.Manifest); err != nil {
-		return nil, err
+	if faults, err := jsonutil.UnmarshalStrict(text, &m.Manifest); err != nil || len(faults) > 0 {
+		return nil, errors.Join(append(faults, err)...)
 	}
+	m.settle()
 	return &m.Manifest, m.check()
 }
 
-// strictly decodes JSON without unknown or repeated fields.
-func strictly(text []byte, into any) error {
-	faults, err := jsonutil.UnmarshalStrict(text, into)
+// decode decodes JSON without repeated fields.
+func decode(text []byte, into any) error {
+	faults, err := jsonutil.UnmarshalStrict(text, into, jsonutil.DisallowDuplicateFields)
 	return errors.Join(append(faults, err)...)
 }

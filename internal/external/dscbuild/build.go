@@ -18,9 +18,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 )
 
-// build makes the type of an overlay.
-func (b *builder) build(ctx context.Context, overlay *v1alpha1.ExternalType) (*v1alpha1.ExternalType, error) {
-	t := overlay.DeepCopy()
+// build makes the type.
+func (b *builder) build(ctx context.Context) (*v1alpha1.ExternalType, error) {
+	t := b.partial.DeepCopy()
 	t.APIVersion, t.Kind = v1alpha1.GroupVersion.String(), "ExternalType"
 	s := &t.Spec
 	s.Protocol = v1alpha1.ProtocolDSC
@@ -30,12 +30,11 @@ func (b *builder) build(ctx context.Context, overlay *v1alpha1.ExternalType) (*v
 	if err := b.source(s); err != nil {
 		return nil, err
 	}
-	adapted, err := b.adapted(ctx, s)
-	if err != nil {
+	if err := b.adapt(ctx, s); err != nil {
 		return nil, err
 	}
-	b.describe(t, adapted)
-	if err := b.attributes(ctx, s, adapted); err != nil {
+	b.describe(t)
+	if err := b.attributes(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := b.freeze(s); err != nil {
@@ -55,11 +54,11 @@ func (b *builder) source(s *v1alpha1.ExternalTypeSpec) (err error) {
 }
 
 // describe sets what people see.
-func (b *builder) describe(t *v1alpha1.ExternalType, adapted *adaptedResource) {
+func (b *builder) describe(t *v1alpha1.ExternalType) {
 	s := &t.Spec
 	name, version, text := b.manifest.Type, b.manifest.Version, b.manifest.Description
-	if adapted != nil {
-		name, version, text = adapted.Type, cmp.Or(adapted.Version, version), adapted.Description
+	if a := b.adapted; a != nil {
+		name, version, text = a.Type, cmp.Or(a.Version, version), a.Description
 	}
 	_, last, _ := strings.Cut(name, "/")
 	s.Kind = cmp.Or(s.Kind, strings.ToUpper(last[:min(1, len(last))])+strings.ReplaceAll(last[min(1, len(last)):], "_", ""))
@@ -69,8 +68,8 @@ func (b *builder) describe(t *v1alpha1.ExternalType, adapted *adaptedResource) {
 }
 
 // attributes sets the attributes: those of the schema, as the overlay completes them.
-func (b *builder) attributes(ctx context.Context, s *v1alpha1.ExternalTypeSpec, adapted *adaptedResource) error {
-	raw, err := b.schema(ctx, s, adapted)
+func (b *builder) attributes(ctx context.Context, s *v1alpha1.ExternalTypeSpec) error {
+	raw, err := b.schema(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -88,15 +87,33 @@ func (b *builder) attributes(ctx context.Context, s *v1alpha1.ExternalTypeSpec, 
 		s.DSC.Schema = &runtime.RawExtension{Raw: full}
 	}
 	overlay := s.Attributes
-	s.Attributes = p.attributes
+	s.Attributes = b.validationMode(s, p.attributes)
 	if err := merge(s, overlay, b.overlay); err != nil {
 		return err
 	}
 	return b.identify(s, p)
 }
 
+// validationMode sets how resources are compared, and adds the attribute by which a resource says it, if there is a choice.
+func (b *builder) validationMode(s *v1alpha1.ExternalTypeSpec, all []v1alpha1.ExternalAttribute) []v1alpha1.ExternalAttribute {
+	if b.manifest.Get == nil {
+		s.DSC.Compare = v1alpha1.CompareTest
+		return all
+	}
+	taken := slices.ContainsFunc(all, func(a v1alpha1.ExternalAttribute) bool { return a.Name == definition.ValidationMode })
+	if taken || b.manifest.Test == nil || b.manifest.Test.Return == "" {
+		return all
+	}
+	s.DSC.ValidationMode = true
+	return append(all, v1alpha1.ExternalAttribute{
+		Name: definition.ValidationMode, Behaviour: v1alpha1.BehaviourParameter,
+		Description: "Who decides whether the resource is in its desired state: property compares the properties that the resource returns, and resource asks the test of the resource.",
+		Schema:      &runtime.RawExtension{Raw: []byte(`{"type":"string","enum":["property","resource"]}`)},
+	})
+}
+
 // identify makes sure that attributes identify a resource: those that the overlay says, or else the only property that is
-// required.
+// required and can be a name. If there is none, each object is a resource of its own, as an instance in a configuration of DSC.
 func (b *builder) identify(s *v1alpha1.ExternalTypeSpec, p schemaProperties) error {
 	if s.DSC.Singleton {
 		s.Attributes = slices.Insert(s.Attributes, 0, v1alpha1.ExternalAttribute{
@@ -105,28 +122,54 @@ func (b *builder) identify(s *v1alpha1.ExternalTypeSpec, p schemaProperties) err
 		})
 		return nil
 	}
+	candidates := p.candidates(s.Attributes)
 	isNamevar := func(a v1alpha1.ExternalAttribute) bool { return a.Behaviour == v1alpha1.BehaviourNamevar }
-	if i := slices.IndexFunc(s.Attributes, isNamevar); i >= 0 {
+	i := slices.IndexFunc(s.Attributes, isNamevar)
+	switch {
+	case s.DSC.Named || i < 0 && len(candidates) == 0:
+		return named(s)
+	case i >= 0:
 		if only := !slices.ContainsFunc(s.Attributes[i+1:], isNamevar); only && definition.SchemaType(&s.Attributes[i]) == "string" {
 			s.Attributes[i].Required = false // it defaults to the name of the resource
 		}
 		return nil
+	case len(candidates) == 1:
+		i = slices.IndexFunc(s.Attributes, func(a v1alpha1.ExternalAttribute) bool { return a.Name == candidates[0] })
+		only := s.Attributes[i]
+		only.Behaviour, only.Required = v1alpha1.BehaviourNamevar, definition.SchemaType(&only) != "string"
+		s.Attributes = slices.Insert(slices.Delete(s.Attributes, i, i+1), 0, only)
+		return nil
 	}
-	if len(p.required) == 1 {
-		i := slices.IndexFunc(s.Attributes, func(a v1alpha1.ExternalAttribute) bool { return a.Name == p.required[0] })
-		if kind := definition.SchemaType(&s.Attributes[i]); kind == "string" || kind == "integer" {
-			only := s.Attributes[i]
-			only.Behaviour, only.Required = v1alpha1.BehaviourNamevar, kind != "string"
-			s.Attributes = slices.Insert(slices.Delete(s.Attributes, i, i+1), 0, only)
-			return nil
+	return fmt.Errorf("the manifest requires several properties, and does not say which of them identify an instance: in %s, set the behaviour Namevar of some of %s, spec.dsc.named if none does, or spec.dsc.singleton if a host has only one instance",
+		b.overlay, strings.Join(candidates, ", "))
+}
+
+// candidates are the attributes of required properties that can be names.
+func (p *schemaProperties) candidates(all []v1alpha1.ExternalAttribute) []string {
+	var names []string
+	for i := range all {
+		a := &all[i]
+		if slices.Contains(p.required, a.Name) && !a.Sensitive && slices.Contains([]string{"string", "integer"}, definition.SchemaType(a)) {
+			names = append(names, a.Name)
 		}
 	}
-	var names []string
+	return names
+}
+
+// named makes each object a resource of its own.
+func named(s *v1alpha1.ExternalTypeSpec) error {
+	const name = "instance"
 	for _, a := range s.Attributes {
-		names = append(names, a.Name)
+		if a.Name == name || a.Behaviour == v1alpha1.BehaviourNamevar {
+			return fmt.Errorf("spec.dsc.named adds the attribute %s as the only Namevar, which collides with the attribute %s: use another behaviour, or leave named out", name, a.Name)
+		}
 	}
-	return fmt.Errorf("a manifest of DSC does not say which properties identify an instance: in %s, set the behaviour Namevar of some of %s, or spec.dsc.singleton if a host has only one instance",
-		b.overlay, strings.Join(names, ", "))
+	s.DSC.Named = true
+	s.Attributes = slices.Insert(s.Attributes, 0, v1alpha1.ExternalAttribute{
+		Name: name, Description: "The name of the resource. The command does not get it.", Behaviour: v1alpha1.BehaviourNamevar,
+		Schema: &runtime.RawExtension{Raw: []byte(`{"type":"string"}`)},
+	})
+	return nil
 }
 
 // merge completes attributes by those of an overlay, whose fields win. Those of the overlay come first.
@@ -172,14 +215,12 @@ func (b *builder) freeze(s *v1alpha1.ExternalTypeSpec) error {
 	frozen.Get, frozen.Set, frozen.Test = move(frozen.Get), move(frozen.Set), move(frozen.Test)
 	frozen.Delete, frozen.Export, frozen.Validate = move(frozen.Delete), move(frozen.Export), move(frozen.Validate)
 	if frozen.Adapter != nil {
-		adapter := *frozen.Adapter
-		adapter.List = *move(&adapter.List)
-		frozen.Adapter = &adapter
+		frozen.Adapter = &dsc.Adapter{InputKind: frozen.Adapter.InputKind}
 	}
 	raw, err := json.Marshal(frozen)
 	s.DSC.Manifest = &runtime.RawExtension{Raw: raw}
 	s.Requests = nil
-	if frozen.Export != nil {
+	if frozen.Export != nil && !s.DSC.Named { // nothing identifies what is listed
 		s.Requests = append(s.Requests, v1alpha1.RequestList)
 	}
 	if frozen.Validate != nil {
@@ -199,12 +240,12 @@ func (b *builder) provider(s *v1alpha1.ExternalTypeSpec) error {
 		p = s.Providers[0]
 		p.Name = cmp.Or(p.Name, "dsc")
 	}
-	for _, op := range m.Operations() {
+	for _, program := range b.programs(m) {
 		switch {
-		case path.IsAbs(op.Executable):
-			p.Needs.Files = append(p.Needs.Files, op.Executable)
-		case !strings.Contains(op.Executable, "/"):
-			p.Needs.Commands = append(p.Needs.Commands, op.Executable)
+		case path.IsAbs(program):
+			p.Needs.Files = append(p.Needs.Files, program)
+		case !strings.Contains(program, "/"):
+			p.Needs.Commands = append(p.Needs.Commands, program)
 		}
 	}
 	slices.Sort(p.Needs.Files)
@@ -221,6 +262,18 @@ func (b *builder) provider(s *v1alpha1.ExternalTypeSpec) error {
 	}
 	s.Ensure.Features["absent"] = definition.Removable
 	return nil
+}
+
+// programs returns what a host must have: what the commands start, and what conditions require.
+func (b *builder) programs(frozen *dsc.Manifest) []string {
+	all := slices.Clone(b.manifest.Needs)
+	if b.adapted != nil {
+		all = append(all, b.adapted.Needs...)
+	}
+	for _, op := range frozen.Operations() {
+		all = append(all, op.Executable)
+	}
+	return all
 }
 
 // isPowerShell reports whether the commands of a manifest are run by PowerShell.

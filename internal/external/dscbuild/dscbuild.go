@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/aliases"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 )
 
@@ -31,30 +31,22 @@ type Command struct {
 // an error.
 type Runner func(ctx context.Context, c Command) ([]byte, error)
 
-// suffixes are the ends of the names of manifests.
-func suffixes() []string {
-	return []string{".dsc.resource.json", ".dsc.resource.yaml", ".dsc.resource.yml"}
-}
-
-// IsManifest reports whether a file has the name of a manifest.
-func IsManifest(name string) bool { return stem(name) != name }
-
-func stem(name string) string {
-	for _, s := range suffixes() {
-		if before, ok := strings.CutSuffix(name, s); ok {
-			return before
-		}
-	}
-	return name
+// IsManifest reports whether a file has the name of a manifest of DSC.
+func IsManifest(name string) bool {
+	_, form := nameOf(name)
+	return form != ""
 }
 
 // Overlay returns the name of the file with the parts of types that a manifest does not have: x.fettle.yaml for
 // x.dsc.resource.json.
-func Overlay(manifest string) string { return stem(manifest) + ".fettle.yaml" }
+func Overlay(manifest string) string {
+	stem, _ := nameOf(manifest)
+	return stem + ".fettle.yaml"
+}
 
-// Read makes the types of a manifest: one for each document of its overlay, or one if there is no overlay.
+// Read makes the types of a manifest: one for each document of its overlay, or all that it has if there is no overlay.
 func Read(ctx context.Context, name string, run Runner) ([]*v1alpha1.ExternalType, error) {
-	b, err := newBuilder(name, run)
+	f, err := readFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -62,55 +54,42 @@ func Read(ctx context.Context, name string, run Runner) ([]*v1alpha1.ExternalTyp
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Overlay(name), err)
 	}
+	builders, err := f.builders(overlays)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	var all []*v1alpha1.ExternalType
-	for _, o := range overlays {
-		one := *b // an adapter's manifest is limited to what each resource supports
-		t, err := one.build(ctx, o)
+	var errs []error
+	for _, b := range builders {
+		b.run = run
+		t, err := b.build(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			errs = append(errs, fmt.Errorf("%s: %s%w", name, b.field, err))
+			continue
 		}
 		all = append(all, t)
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
-// A builder makes types from one manifest.
+// A builder makes a type from a manifest.
 type builder struct {
 	name     string // of the manifest in its directory
+	field    string // where the manifest is in a list, for messages; "" in a file of its own
 	overlay  string // the name of the overlay, for messages
 	dir      string
 	text     []byte
-	manifest *dsc.Manifest
+	manifest *dsc.Manifest // of the adapter for an adapted resource
+	adapted  *dsc.Adapted  // nil unless the manifest is that of an adapter; until it is listed, if the adapter lists it
+	partial  *v1alpha1.ExternalType
 	run      Runner
 }
 
-func newBuilder(name string, run Runner) (*builder, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	asJSON := text
-	if filepath.Ext(name) != ".json" {
-		if err := aliases.Check(text); err != nil {
-			return nil, err
-		}
-		if asJSON, err = yaml.YAMLToJSONStrict(text); err != nil {
-			return nil, err
-		}
-	}
-	m, err := dsc.Parse(asJSON)
-	if err != nil {
-		return nil, err
-	}
-	b := &builder{name: filepath.Base(name), overlay: filepath.Base(Overlay(name)), dir: filepath.Dir(name), text: text, manifest: m, run: run}
-	return b, nil
-}
-
-// readOverlay reads incomplete ExternalTypes. No file is one that says nothing.
+// readOverlay reads incomplete ExternalTypes; nil if there is no file.
 func readOverlay(name string) ([]*v1alpha1.ExternalType, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []*v1alpha1.ExternalType{{}}, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -163,18 +142,54 @@ func (b *builder) files(overlay map[string]string) (map[string]string, error) {
 	return all, nil
 }
 
-// mentioned returns the names that commands have as executables and arguments, without ./ at the beginning.
+// mentioned returns the names that commands have as executables and in arguments, without ./ at the beginning. A script of
+// PowerShell in a directory of its own brings the others there, which it imports.
 func (b *builder) mentioned() []string {
-	var all []string
+	var words []string
 	for _, op := range b.commands() {
-		names := []string{op.Executable}
+		words = append(words, op.Executable)
 		for _, a := range op.Args {
-			names = append(names, a.Text)
+			words = append(words, append(strings.Fields(a.Text), a.Text)...)
 		}
-		for _, name := range names {
-			if name = strings.TrimPrefix(name, "./"); filepath.IsLocal(name) && name != "." {
-				all = append(all, filepath.ToSlash(filepath.Clean(name)))
-			}
+	}
+	if b.adapted != nil {
+		words = append(words, b.adapted.Path)
+	}
+	var all []string
+	for _, word := range words {
+		name := strings.TrimPrefix(word, "./")
+		if !filepath.IsLocal(name) || name == "." {
+			continue
+		}
+		name = filepath.ToSlash(filepath.Clean(name))
+		all = append(all, name)
+		if path.Dir(name) != "." && isScript(name) {
+			all = append(all, b.scripts(path.Dir(name))...)
+		}
+	}
+	return all
+}
+
+// isScript reports whether a file is one of PowerShell.
+func isScript(name string) bool {
+	return slices.Contains([]string{".ps1", ".psm1", ".psd1"}, strings.ToLower(path.Ext(name)))
+}
+
+// scripts returns the scripts of PowerShell in a directory.
+func (b *builder) scripts(dir string) []string {
+	root, err := os.OpenRoot(b.dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }() // nothing is written
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && isScript(e.Name()) {
+			all = append(all, path.Join(dir, e.Name()))
 		}
 	}
 	return all
@@ -183,8 +198,8 @@ func (b *builder) mentioned() []string {
 // commands returns all commands of the manifest.
 func (b *builder) commands() []*dsc.Operation {
 	var all []*dsc.Operation
-	for _, op := range b.manifest.Operations() {
-		all = append(all, op)
+	for _, name := range slices.Sorted(maps.Keys(b.manifest.Operations())) {
+		all = append(all, b.manifest.Operations()[name])
 	}
 	if s := b.manifest.Schema; s != nil && s.Command != nil {
 		all = append(all, s.Command)

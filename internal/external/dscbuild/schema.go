@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,15 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 )
 
-// schema returns the schema of an instance as JSON: that of the manifest, or what its command prints now.
-func (b *builder) schema(ctx context.Context, s *v1alpha1.ExternalTypeSpec, adapted *adaptedResource) ([]byte, error) {
-	if adapted != nil {
-		return adapted.schema(s.Attributes, b.overlay)
+// schema returns the schema of an instance as JSON: that of an adapted resource, that of the manifest, or what its command
+// prints now.
+func (b *builder) schema(ctx context.Context, s *v1alpha1.ExternalTypeSpec) ([]byte, error) {
+	if b.adapted != nil && len(b.adapted.Schema) > 0 {
+		return b.adapted.Schema, nil
 	}
 	switch from := b.manifest.Schema; {
+	case from == nil && b.adapted != nil:
+		return b.overlaySchema(s.Attributes)
 	case from == nil:
 		return nil, errors.New("schema is missing: Fettle needs the properties of an instance")
 	case from.Command != nil:
@@ -38,7 +43,11 @@ func (b *builder) schema(ctx context.Context, s *v1alpha1.ExternalTypeSpec, adap
 
 // print runs a command that prints something about types.
 func (b *builder) print(ctx context.Context, op *dsc.Operation, files map[string]string) ([]byte, error) {
-	call, err := op.Call(dsc.Target{Type: b.manifest.Type, Path: b.name}, nil)
+	target := dsc.Target{Type: b.manifest.Type, Version: b.manifest.Version, Path: b.name}
+	if a := b.adapted; a != nil {
+		target = dsc.Target{Type: a.Type, Version: a.Version, Path: a.Path, Content: string(a.Content)}
+	}
+	call, err := op.Call(target, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +56,11 @@ func (b *builder) print(ctx context.Context, op *dsc.Operation, files map[string
 			return nil, err
 		}
 	}
-	return b.run(ctx, Command{Files: files, Executable: located(op.Executable, b.beside), Args: call.Args})
+	output, err := b.run(ctx, Command{Files: files, Executable: located(op.Executable, b.beside), Args: call.Args})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; build the type on a machine that has it", err)
+	}
+	return output, err
 }
 
 // schemaProperties are what a schema says about an instance.
@@ -71,11 +84,11 @@ func properties(raw []byte, s *v1alpha1.ExternalTypeSpec, foldCase bool) (p sche
 	if err := existence(root, all, s); err != nil {
 		return p, err
 	}
-	p.lossy = restrictsCombinations(p.full)
+	p.lossy = restrictsCombinations(p.full) || decidesComparison(all, 0)
 	required, _ := p.full["required"].([]any)
 	delete(p.full, "required") // values can come from Secrets and defaults: attributes are required
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if dsc.IsCanonical(name) || name == s.DSC.Existence {
+		if !describesState(name) || name == s.DSC.Existence {
 			continue
 		}
 		if err := p.add(name, all[name], slices.Contains(required, any(name)), foldCase); err != nil {
@@ -88,6 +101,9 @@ func properties(raw []byte, s *v1alpha1.ExternalTypeSpec, foldCase bool) (p sche
 	}
 	return p, nil
 }
+
+// describesState reports whether a property is more than one that all resources have, such as _exist and $schema.
+func describesState(name string) bool { return !dsc.IsCanonical(name) && !strings.HasPrefix(name, "$") }
 
 // purgeAttribute is the canonical property _purge.
 func purgeAttribute() v1alpha1.ExternalAttribute {
@@ -141,6 +157,20 @@ func restrictsCombinations(s tree) bool {
 	return false
 }
 
+// decidesComparison reports whether a schema says more about the comparison of properties than their attributes: defaults of
+// what a resource does not return, and nested properties that are only written.
+func decidesComparison(properties tree, depth int) bool {
+	for _, value := range properties {
+		s, _ := value.(tree)
+		_, hasDefault := s["default"]
+		items, _ := s["items"].(tree)
+		if hasDefault || depth > 0 && s["writeOnly"] == true || decidesComparison(propertiesOf(s), depth+1) || decidesComparison(propertiesOf(items), depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // add adds the attribute of a property.
 func (p *schemaProperties) add(name string, value any, required, foldCase bool) error {
 	if !attributeName.MatchString(name) || name == "ensure" {
@@ -155,7 +185,7 @@ func (p *schemaProperties) add(name string, value any, required, foldCase bool) 
 		return err
 	}
 	a.Required = required && a.Behaviour != v1alpha1.BehaviourReadOnly
-	a.CaseInsensitive = foldCase && slices.Contains([]any{"string", typeArray, typeObject}, schema["type"])
+	a.CaseInsensitive = foldCase && (definition.Fits(&a, "") || definition.Fits(&a, []any{}) || definition.Fits(&a, map[string]any{}))
 	if a.Required {
 		p.required = append(p.required, name)
 	}
@@ -166,15 +196,12 @@ func (p *schemaProperties) add(name string, value any, required, foldCase bool) 
 // structural returns the schema of a property as it was and as a structural one.
 func (p *schemaProperties) structural(value any) (from, schema tree, err error) {
 	from, ok := value.(tree)
-	if !ok {
-		return nil, nil, errors.New("it has no schema: give it a type")
+	if !ok && value != true {
+		return nil, nil, fmt.Errorf("its schema is %v: leave it out, or give it a type", value)
 	}
 	c := &converter{}
 	if schema, err = c.schema(from); err != nil {
 		return nil, nil, err
-	}
-	if schema["type"] == nil {
-		return nil, nil, errors.New("it has no type, or several: Fettle needs one of string, integer, number, boolean, array and object")
 	}
 	p.lossy = p.lossy || c.lossy
 	return from, schema, nil
@@ -196,7 +223,7 @@ func attribute(name string, from, schema tree) (v1alpha1.ExternalAttribute, erro
 	case writeOnly:
 		a.Behaviour = v1alpha1.BehaviourParameter
 	}
-	a.Sensitive = schema["format"] == "password" || writeOnly && schema["type"] == "string"
+	a.Sensitive = schema["format"] == "password" || writeOnly && definition.Fits(&a, "")
 	return a, err
 }
 

@@ -17,6 +17,8 @@ const (
 	typeArray  = "array"
 	typeObject = "object"
 	typeNull   = "null"
+
+	typeKeyword = "type"
 )
 
 // keptKeywords mean the same in structural schemas.
@@ -38,8 +40,7 @@ func (c *converter) schema(from tree) (tree, error) {
 	from = c.flattened(from)
 	kinds := typesOf(from)
 	if len(kinds) != 1 {
-		c.lossy = c.lossy || len(from) > 0
-		return tree{"x-kubernetes-preserve-unknown-fields": true}, nil
+		return c.several(from, kinds), nil
 	}
 	to := c.kept(from)
 	to["type"] = kinds[0]
@@ -54,6 +55,24 @@ func (c *converter) schema(from tree) (tree, error) {
 		return to, c.object(from, to)
 	}
 	return to, nil
+}
+
+// several returns the schema of values of several types, or of all. Its conditions are left to the check by the original schema.
+func (c *converter) several(from tree, kinds []string) tree {
+	to := tree{}
+	for key, value := range from {
+		if key == "description" {
+			to[key] = value
+		} else if key != typeKeyword && key != "title" {
+			c.lossy = true
+		}
+	}
+	if len(kinds) == 0 {
+		to["x-kubernetes-preserve-unknown-fields"] = true
+		return to
+	}
+	to[typeKeyword] = kinds
+	return to
 }
 
 // kept returns the keywords that stay as they are.
@@ -159,7 +178,30 @@ func typesOf(s tree) []string {
 	if len(all) > 0 {
 		return all
 	}
+	if all, ok := typesOfAlternatives(s); ok {
+		return all
+	}
 	return impliedTypes(s)
+}
+
+// typesOfAlternatives returns the types of anyOf or oneOf; none if one of the alternatives allows all. It is false without
+// alternatives.
+func typesOfAlternatives(s tree) (all []string, ok bool) {
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		alternatives := withoutNull(s[keyword])
+		for _, t := range alternatives {
+			some := typesOf(t)
+			if len(some) == 0 {
+				return nil, true
+			}
+			all = append(all, some...)
+		}
+		if len(alternatives) > 0 {
+			slices.Sort(all)
+			return slices.Compact(all), true
+		}
+	}
+	return nil, false
 }
 
 // listedTypes returns the types of a list except null.
