@@ -187,14 +187,6 @@ func (r *Fleet) PlanBase(ctx context.Context) (*planning.Base, error) {
 	base := *last
 	reader := new(sources.Sources).Reader(ctx, r.Client, r.Live) // apart from that of compilations, which says what they use
 	base.Input.ConfigMap, base.Input.Secret, base.Close = reader.ConfigMap, reader.Secret, reader.Close
-	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return base.Result.Nodes[node].Spec.Entries }}
-	base.Input.Seal = func(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
-		// That a Secret has another version since the last compilation is not part of the plan.
-		if v, ok := seals.SameSource(n, ref, attribute, from.KeyRef); ok {
-			return v, nil
-		}
-		return seals.Seal(n, ref, attribute, from)
-	}
 	return &base, nil
 }
 

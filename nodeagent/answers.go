@@ -78,6 +78,8 @@ type simulation struct {
 	former []v1alpha1.CatalogEntry
 	// proposed are those entries of the target that nobody applied yet.
 	proposed []v1alpha1.CatalogEntry
+	// unopened are the attributes of entries that were sealed, and are not compared.
+	unopened map[v1alpha1.ResourceRef][]string
 }
 
 // answerLimits bound what an answer reads: who asks need not be one who may change the node.
@@ -97,8 +99,11 @@ func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resourc
 		Selected: func(i resource.Item) bool { return excluded(i.Ref) == "" },
 	}.Run(ctx, catalog.Items(t.Entries, r.kinds, r.open))
 	for i := range result.Resources {
-		if why := excluded(resource.Ref(result.Resources[i].Ref)); why != "" {
-			result.Resources[i].Message = why
+		res := &result.Resources[i]
+		if why := excluded(resource.Ref(res.Ref)); why != "" {
+			res.Message = why
+		} else {
+			proposal.NoteUnopened(res, s.unopened)
 		}
 	}
 	return result, err
@@ -110,11 +115,13 @@ func (r *runner) plan(ctx context.Context, t *catalogs.Target, change *reports.P
 	if err != nil {
 		return report.Report{}, err
 	}
-	before, err := r.simulate(ctx, t, facts, simulation{owner: string(t.UID)})
+	is, wasUnopened := proposal.Unopened(t)
+	next, unopened := proposal.Unopened(next)
+	before, err := r.simulate(ctx, is, facts, simulation{owner: string(t.UID), unopened: wasUnopened})
 	if err != nil {
 		return report.Report{}, err
 	}
-	after, err := r.simulate(ctx, next, facts, simulation{owner: string(t.UID), former: t.Entries, proposed: change.Entries})
+	after, err := r.simulate(ctx, next, facts, simulation{owner: string(t.UID), former: t.Entries, proposed: change.Entries, unopened: unopened})
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -129,10 +136,7 @@ func (r *runner) excluding(entries []v1alpha1.CatalogEntry, s simulation) func(r
 		builtIn[k.Name()] = true
 	}
 	services := plainServices(slices.Concat(s.former, entries))
-	fetches := map[resource.Ref]bool{}
-	for _, e := range s.proposed {
-		fetches[resource.Ref{Kind: e.Kind, Name: e.Name}] = hasURL(e)
-	}
+	fetches := fetching(entries, s)
 	return func(ref resource.Ref) string {
 		switch {
 		case !builtIn[ref.Kind]:
@@ -146,6 +150,20 @@ func (r *runner) excluding(entries []v1alpha1.CatalogEntry, s simulation) func(r
 		}
 		return ""
 	}
+}
+
+// fetching returns the resources that would send a request that nobody applied, or one that fails without its Secret.
+func fetching(entries []v1alpha1.CatalogEntry, s simulation) map[resource.Ref]bool {
+	fetches := map[resource.Ref]bool{}
+	for _, e := range s.proposed {
+		fetches[resource.Ref{Kind: e.Kind, Name: e.Name}] = hasURL(e)
+	}
+	for _, e := range entries {
+		if len(s.unopened[e.Ref()]) > 0 && hasURL(e) {
+			fetches[resource.Ref{Kind: e.Kind, Name: e.Name}] = true
+		}
+	}
+	return fetches
 }
 
 // plainServices returns the services without a command of their own in any of their entries.

@@ -62,8 +62,9 @@ const planFile = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: 
 
 const (
 	planReport = `{"kind":"Report","counts":{"total":3,"noop":2,"skipped":1},"resources":[{"ref":"File/motd","state":"Noop","events":[{"property":"content","status":"noop","message":"content changed","diff":"--- a\n+++ b\n-one\u001b[2J\n+` + "```" + `two|\n"}]},` +
-		`{"ref":"SystemService/x","state":"Noop","events":[{"status":"noop","message":"refreshed by 1 event"}]},{"ref":"Exec/y","state":"Skipped","message":"not checked: a question starts no command of an Exec"}]}`
-	planGroups = `{"key":"1","nodes":["%s"],"changes":[{"ref":"File/motd","action":"Change"}],"answer":"Report","report":` + planReport + `}`
+		`{"ref":"SystemService/x","state":"Noop","events":[{"status":"noop","message":"refreshed by 1 event"}]},{"ref":"Exec/y","state":"Skipped","message":"not checked: a question starts no command of an Exec"},` +
+		`{"ref":"File/s","state":"InSync","message":"not compared: content, from a Secret"}]}`
+	planGroups = `{"key":"1","nodes":["%s"],"changes":[{"ref":"File/motd","action":"Change"}],"answer":"Report","generated":7,"report":` + planReport + `}`
 	firstPart  = `{"status":{"total":9,"affected":5,"continue":"web-1","groups":[` + planGroups + `]}}`
 	lastPart   = `{"status":{"total":9,"affected":5,"notes":["Deployment/web in a.yaml:1 is not of fettle.dev"],"groups":[` + planGroups + `,` +
 		`{"key":"2","nodes":["web-3"],"changes":[{"ref":"File/motd","action":"Withhold","reason":"Conflict","message":"m"}],"answer":"None","message":"not connected"},` +
@@ -84,12 +85,14 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 			"2      web-1    File/motd        change              content changed\n" +
 			"2      web-1    SystemService/x                      refreshed by 1 event\n" +
 			"2      web-1    Exec/y                               unknown: not checked: a question starts no command of an Exec\n" +
+			"2      web-1    File/s                               not compared: content, from a Secret\n" +
+			"2      web-1    7 generated                          would change or fail\n" +
 			"1      web-3    File/motd        withhold: Conflict  unknown: not connected\n" +
 			"1      web-4    File/motd        add (noop)          not asked\n" +
 			"1      web-5    File/motd        remove              no change\n" +
 			"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
 			"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
-			"5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n",
+			"5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n",
 		err: "note: Secret/s in " + dir + "/a.yaml:8 is not part of the plan\nnote: Deployment/web in a.yaml:1 is not of fettle.dev\n",
 	}
 	if diff := cmp.Diff(want, fettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {
@@ -105,11 +108,13 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 	}
 
 	markdown := fettle(t, "", append(args, "-o", "markdown")...)
-	wantText := "### Plan: 5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n\n" +
+	wantText := "### Plan: 5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n\n" +
 		"| Nodes | Example | Resource | Catalog | Host |\n|--:|---|---|---|---|\n" +
 		"| 2 | `web-1` | `File/motd` | `change` | `content changed` |\n" +
 		"| 2 | `web-1` | `SystemService/x` |  | `refreshed by 1 event` |\n" +
 		"| 2 | `web-1` | `Exec/y` |  | `unknown: not checked: a question starts no command of an Exec` |\n" +
+		"| 2 | `web-1` | `File/s` |  | `not compared: content, from a Secret` |\n" +
+		"| 2 | `web-1` | `7 generated` |  | `would change or fail` |\n" +
 		"| 1 | `web-3` | `File/motd` | `withhold: Conflict` | `unknown: not connected` |\n" +
 		"| 1 | `web-4` | `File/motd` | `add (noop)` | `not asked` |\n" +
 		"| 1 | `web-5` | `File/motd` | `remove` | `no change` |\n" +
@@ -126,12 +131,12 @@ func TestFleetPlanWaitsWhileOtherPlansAreMade(t *testing.T) {
 	t.Parallel()
 	p := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, fmt.Sprintf(lastPart, "web-2"))
 	got := fettle(t, planFile, "fleet", "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
-	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 1 without an answer, 1 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	late := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, tooMany)
 	got = fettle(t, planFile, "fleet", "plan", "-f", "-", "--timeout", "1500ms", "--kubeconfig", late.kubeconfig)
-	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 0 without an answer, 4 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 1 partly unknown; 0 without an answer, 4 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	busy := plannerOf(t, tooMany)

@@ -27,6 +27,7 @@ type nodeAssignment struct {
 type assigner struct {
 	revision *Revision
 	seal     Sealer
+	spent    *meter
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
 	over     map[string]bool         // the templates that exceed a limit, by ID
@@ -35,8 +36,8 @@ type assigner struct {
 }
 
 // newAssigner selects nodes and evaluates all expressions.
-func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
-	a := &assigner{revision: r, seal: seal, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}, held: map[*Draft]*fault.Fault{}}
+func newAssigner(r *Revision, nodes []*evalContext, seal Sealer, spent *meter) *assigner {
+	a := &assigner{revision: r, seal: seal, spent: spent, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}, held: map[*Draft]*fault.Fault{}}
 	for i, n := range nodes {
 		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
 	}
@@ -44,12 +45,15 @@ func newAssigner(r *Revision, nodes []*evalContext, seal Sealer) *assigner {
 	matching := make([][]*nodeAssignment, len(r.Targets))
 	for i, t := range r.Targets {
 		matching[i] = slices.DeleteFunc(slices.Clone(a.nodes), func(n *nodeAssignment) bool { return !n.matchesAll && !t.Matches(n.Labels) })
+		if !spent.spend(Usage{Pairs: len(matching[i])}) {
+			return a
+		}
 		if t.decidesByWhen() {
 			whens[t.Key] = t.evaluation(matching[i]) // the same for all targets with the key
 		}
 	}
-	a.selectNodes(matching, evaluate(slices.Collect(maps.Values(whens))))
-	a.over = evaluate(a.templates())
+	a.selectNodes(matching, evaluate(slices.Collect(maps.Values(whens)), spent))
+	a.over = evaluate(a.templates(), spent)
 	return a
 }
 
@@ -77,7 +81,11 @@ func (a *assigner) selectNodes(matching [][]*nodeAssignment, over map[string]boo
 func (a *assigner) templates() []*evaluation {
 	all := map[*Draft]*evaluation{}
 	for _, n := range a.nodes {
-		for _, d := range n.perNode() {
+		own := n.perNode()
+		if !a.spent.spend(Usage{Pairs: len(own)}) {
+			return nil
+		}
+		for _, d := range own {
 			if d.PerNode.Template == nil {
 				continue
 			}
@@ -161,7 +169,7 @@ func (a *assigner) assign(n *nodeAssignment) {
 	}
 	key := n.groupKey()
 	if a.groups[key] == nil {
-		a.groups[key] = newGroup(n, a.revision.Exists)
+		a.groups[key] = newGroup(n, a.revision.Exists, a.spent)
 	}
 	n.group = a.groups[key]
 }

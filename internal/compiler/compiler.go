@@ -29,7 +29,7 @@ func Compile(in Input) Result { return new(Compiler).Compile(in) }
 
 // Compile compiles a fleet: [Compiler.Draft] and [Compiler.Assign].
 func (c *Compiler) Compile(in Input) Result {
-	return c.Assign(c.Draft(in), in.Nodes, in.Seal)
+	return c.assign(c.Draft(in), in.Nodes, in.Seal, &meter{limit: in.Limit, stop: in.Stop})
 }
 
 // Draft compiles resources without looking at nodes.
@@ -46,17 +46,24 @@ func (c *Compiler) Draft(in Input) *Revision {
 
 // Assign gives each node its part of a revision.
 func (c *Compiler) Assign(r *Revision, nodes []Node, seal Sealer) Result {
+	return c.assign(r, nodes, seal, &meter{})
+}
+
+func (c *Compiler) assign(r *Revision, nodes []Node, seal Sealer, spent *meter) Result {
 	result := Result{
 		Catalogs: map[string]*v1alpha1.Catalog{},
 		Nodes:    make(map[string]*NodeResult, len(nodes)),
 		Selected: make(map[v1alpha1.ResourceRef][]string, len(r.Drafts)),
 	}
-	a := newAssigner(r, c.contexts(nodes), seal)
+	a := newAssigner(r, c.contexts(nodes), seal, spent)
 	selected := make([][]string, len(r.Targets))
 	for _, n := range a.nodes {
+		if spent.err != nil {
+			return Result{Err: spent.err}
+		}
 		a.assign(n)
 		n.forget()
-		result.Nodes[n.Name] = n.group.resultFor(n)
+		result.Nodes[n.Name] = n.group.resultFor(n, spent)
 		for _, t := range n.targets {
 			selected[t.Index] = append(selected[t.Index], n.Name)
 		}
@@ -72,6 +79,7 @@ func (c *Compiler) Assign(r *Revision, nodes []Node, seal Sealer) Result {
 		}
 	}
 	result.Problems = a.findings(result.Selected).Problems(result.Selected)
+	result.Usage, result.Err = spent.Usage, spent.err
 	return result
 }
 
@@ -106,6 +114,11 @@ type Result struct {
 	Selected map[v1alpha1.ResourceRef][]string
 	// Problems are sorted by resource, node and reason.
 	Problems []Problem
+	// Usage is what the compilation took.
+	Usage Usage
+	// Err is [ErrUsage] or [ErrStopped] if the compilation ended early, so that there is nothing else; nil if its input has
+	// neither Limit nor Stop.
+	Err error
 }
 
 // NodeResult is the desired state of one node. Nodes with the same state may share one.

@@ -22,6 +22,7 @@ type result struct {
 	made  *rendering // of a template
 	err   error
 	cost  int
+	usage Usage // of what a template made
 }
 
 // An evaluation evaluates an expression on the nodes that it applies to.
@@ -34,7 +35,8 @@ type evaluation struct {
 
 // spend evaluates on all nodes that do not lack facts, and returns the total cost, or false if that exceeds a limit. The order of nodes has no
 // influence on that.
-func (e *evaluation) spend(limit int) (spent int, ok bool) {
+func (e *evaluation) spend(limit int, all *meter) (spent int, ok bool) {
+	counted := map[*rendering]bool{nil: true}
 	for _, n := range e.nodes {
 		if n.lacksFacts(e.of) {
 			continue
@@ -46,7 +48,11 @@ func (e *evaluation) spend(limit int) (spent int, ok bool) {
 			}
 			n.results.put(e.key, r)
 		}
-		if spent += r.cost; spent > limit {
+		var once Usage // many nodes share what a template made
+		if !counted[r.made] {
+			counted[r.made], once = true, r.usage
+		}
+		if spent += r.cost; !all.spend(once) || spent > limit {
 			return 0, false
 		}
 	}
@@ -56,12 +62,12 @@ func (e *evaluation) spend(limit int) (spent int, ok bool) {
 // evaluate carries out evaluations, and returns the keys of those that exceed a limit. Each gets an equal share of the
 // total first, and what others leave of theirs is divided among those that need more. So one that wants too much takes
 // nothing from the others. The order of evaluations has no influence.
-func evaluate(all []*evaluation) map[string]bool {
+func evaluate(all []*evaluation, usage *meter) map[string]bool {
 	left := maxTotal
 	for range 2 {
 		limit := min(maxPerExpression, left/max(len(all), 1))
 		all = slices.DeleteFunc(all, func(e *evaluation) bool {
-			spent, ok := e.spend(limit)
+			spent, ok := e.spend(limit, usage)
 			left -= spent
 			return ok
 		})
@@ -86,7 +92,7 @@ func (p *perNodeEntry) evaluation() *evaluation {
 	return &evaluation{of: p.Template, key: p.ID, run: func(n *evalContext, limit int) (r result) {
 		var text string
 		if text, r.cost, r.err = p.Template.Render(n.variables(), limit); r.err == nil {
-			r.made = p.withContent(text)
+			r.made, r.usage = p.withContent(text), usageOf(text)
 		}
 		return r
 	}}

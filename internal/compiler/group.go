@@ -19,12 +19,15 @@ type nodeGroup struct {
 	plain    *NodeResult                     // of nodes without anything of their own; nil until there is one
 }
 
-func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool) *nodeGroup {
+func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool, spent *meter) *nodeGroup {
 	g := &nodeGroup{shared: map[v1alpha1.ResourceRef]string{}}
 	var members []*Draft
 	for _, t := range n.targets {
 		members = append(members, t.Drafts...)
 		g.catalogs = append(g.catalogs, t.Refs...)
+	}
+	if !spent.spend(Usage{Pairs: len(members)}) {
+		return g
 	}
 	slices.SortFunc(members, compareDrafts)
 	slices.SortFunc(g.catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
@@ -53,7 +56,8 @@ func (g *nodeGroup) fault(n *nodeAssignment, position int) *fault.Fault {
 }
 
 // resultFor returns the desired state of a node of the group.
-func (g *nodeGroup) resultFor(n *nodeAssignment) *NodeResult {
+func (g *nodeGroup) resultFor(n *nodeAssignment, spent *meter) *NodeResult {
+	spent.spend(Usage{Pairs: len(n.own) + len(n.blocked)})
 	if len(n.own)+len(n.blocked)+len(n.Retained)+len(n.stops) > 0 {
 		return g.newResult(n)
 	}

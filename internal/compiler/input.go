@@ -21,10 +21,17 @@ type Input struct {
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
 	// Secret returns a key of a Secret. nil has no keys.
 	Secret func(ref v1alpha1.KeyRef) SecretValue
+	// Unread are resources whose Secrets are not read: they are taken to exist, with values that their type accepts. So the
+	// result tells nothing about them.
+	Unread map[v1alpha1.ResourceRef]bool
 	// Seal seals a key of a Secret, in the version that Secret returned, for an attribute of a resource on a node.
 	// It should return the same bytes for the same arguments if it can: a new value changes the node's catalog. An
 	// error is about the node's key.
 	Seal Sealer
+	// Limit ends a compilation that takes more: its result has an Err. The zero value does not.
+	Limit Usage
+	// Stop ends a compilation when it is closed. nil does not.
+	Stop <-chan struct{}
 }
 
 // An ExternalKind is a kind that an ExternalType defines.

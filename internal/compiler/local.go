@@ -47,7 +47,7 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
 	nodes[0].matchesAll = nodes[0].Labels == nil
 	nodes[0].Acts.Able = true
-	a := newAssigner(revision, nodes, nil)
+	a := newAssigner(revision, nodes, nil, &meter{})
 	maps.DeleteFunc(a.unplaced, func(_ *Draft, f *Fault) bool { return f.Reason == v1alpha1.ReasonNoNodesSelected })
 	n := a.nodes[0]
 	a.assign(n)

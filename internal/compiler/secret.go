@@ -31,7 +31,7 @@ func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 			return
 		}
 	}
-	values, origins, f := by.readSecrets(refs)
+	values, origins, f := by.readSecrets(d.Ref, refs)
 	if f != nil {
 		d.Fault = f
 		return
@@ -62,9 +62,13 @@ func (by drafter) unprotected(field string, t *v1alpha1.Targeting) *fault.Fault 
 			"which kubelets cannot set, or accept the risk with acceptSelfLabelledNodes: true", field, text.List(controlled))
 }
 
-func (by drafter) readSecrets(refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault.Fault) {
+func (by drafter) readSecrets(of v1alpha1.ResourceRef, refs []v1alpha1.ValueReference) (values []resource.Secret, origins []secretOrigin, f *fault.Fault) {
 	for _, v := range refs {
 		ref := *cmp.Or(v.From.SecretKeyRef, &v1alpha1.KeyRef{}) // the schema requires one
+		if by.Unread[of] {
+			origins = append(origins, secretOrigin{v.Attribute, v1alpha1.SealedFrom{KeyRef: ref}})
+			continue
+		}
 		var value SecretValue
 		if by.Secret != nil {
 			value = by.Secret(ref)

@@ -108,7 +108,8 @@ func requireSingle(doc []byte) error {
 type head struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
-		Name any `json:"name"` // its type is validated with the resource
+		Name      any `json:"name"` // its type is validated with the resource
+		Namespace any `json:"namespace"`
 	} `json:"metadata"`
 }
 
@@ -165,11 +166,21 @@ func (b *batch) add(ctx context.Context, o object) {
 		b.declare(ctx, o, h)
 		return
 	}
-	switch gvk := h.GroupVersionKind(); {
+	switch {
 	case h.Kind == "":
 		b.fault(o, "", flaw{"", "kind is missing: is this a Kubernetes object?"})
 	case strings.HasSuffix(h.Kind, "List"):
 		b.addList(ctx, o)
+	case b.outline != nil:
+		b.outline(o, h)
+	default:
+		b.addObject(ctx, o, h)
+	}
+}
+
+// addObject adds an object that is no List.
+func (b *batch) addObject(ctx context.Context, o object, h head) {
+	switch gvk := h.GroupVersionKind(); {
 	case gvk == corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 		var c corev1.ConfigMap
 		if b.decoded(o, &c) {

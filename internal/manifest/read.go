@@ -140,7 +140,8 @@ type batch struct {
 	hashes  []byte // of the documents, one after the other
 	entries []entry
 
-	declaring bool // only types are read
+	declaring bool               // only types are read
+	outline   func(object, head) // gets all objects, instead of the set; nil for a set
 
 	uncached bool   // the current document does not go into the cache
 	encoded  []byte // its objects, for the cache

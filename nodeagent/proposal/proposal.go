@@ -3,6 +3,7 @@ package proposal
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,6 +41,33 @@ func Apply(t *catalogs.Target, change *reports.Proposal) (*catalogs.Target, erro
 	return &next, nil
 }
 
+// Unopened returns a target without the values that come from Secrets, and the attributes of its resources that have them. What a
+// plan does not open, it cannot tell, and the rest of these resources is compared.
+func Unopened(t *catalogs.Target) (*catalogs.Target, map[v1alpha1.ResourceRef][]string) {
+	attributes, opened := map[v1alpha1.ResourceRef][]string{}, *t
+	opened.Entries = slices.Clone(t.Entries)
+	for i, e := range opened.Entries {
+		for _, s := range e.Sealed {
+			attributes[e.Ref()] = append(attributes[e.Ref()], s.Attribute)
+		}
+		opened.Entries[i].Sealed = nil
+	}
+	return &opened, attributes
+}
+
+// NoteUnopened says in the report of a resource which of its attributes are not compared.
+func NoteUnopened(res *report.ResourceReport, unopened map[v1alpha1.ResourceRef][]string) {
+	attributes := unopened[refOf(*res)]
+	if len(attributes) == 0 {
+		return
+	}
+	note := fmt.Sprintf("%s%s, from a Secret", reports.NotCompared, strings.Join(attributes, ", "))
+	if res.Message != "" {
+		note = res.Message + "; " + note
+	}
+	res.Message = note
+}
+
 // Effect returns the report of a simulated run after a change, with only the resources that the change affects: those whose reports
 // differ from the ones of a simulated run before it. Of what such a run does not check it has what the change creates, replaces,
 // removes or would refresh.
@@ -52,7 +80,7 @@ func Effect(before, after report.Report, entries []v1alpha1.CatalogEntry, change
 		if unchecked(res) && refreshed[ref] {
 			res.Message += "; the change would refresh it"
 		}
-		if differ[res.Ref] || unchecked(res) && (changed[ref] || refreshed[ref]) {
+		if differ[res.Ref] || unchecked(res) && (changed[ref] || refreshed[ref]) || changed[ref] && strings.Contains(res.Message, reports.NotCompared) {
 			after.Resources = append(after.Resources, res)
 			after.Counts.Add(res)
 		}

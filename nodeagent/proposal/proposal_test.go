@@ -83,3 +83,27 @@ func TestEffectHasOnlyWhatTheChangeAffects(t *testing.T) {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }
+
+// A plan compares all but what comes from a Secret, and says so, also of a resource that is otherwise in sync.
+func TestAttributesFromSecretsAreNotCompared(t *testing.T) {
+	t.Parallel()
+	sealed := entry("File", "sealed")
+	sealed.Sealed = []v1alpha1.SealedValue{{Attribute: "content"}, {Attribute: "ca"}}
+	target, unopened := proposal.Unopened(&catalogs.Target{Digest: "d", Entries: []v1alpha1.CatalogEntry{entry("File", "plain"), sealed}})
+	if diff := cmp.Diff(&catalogs.Target{Digest: "d", Entries: []v1alpha1.CatalogEntry{entry("File", "plain"), entry("File", "sealed")}}, target); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const note = reports.NotCompared + "content, ca, from a Secret"
+	after := []report.ResourceReport{resource("File", "plain", report.InSync, ""), resource("File", "sealed", report.InSync, ""), resource("File", "sealed", report.Noop, "why")}
+	for i := range after {
+		proposal.NoteUnopened(&after[i], unopened)
+	}
+	got := proposal.Effect(report.Report{Resources: after}, report.Report{Resources: after}, nil, &reports.Proposal{Entries: []v1alpha1.CatalogEntry{sealed}})
+	var lines []string
+	for _, res := range got.Resources {
+		lines = append(lines, res.Ref.String()+" "+string(res.State)+" "+res.Message)
+	}
+	if diff := cmp.Diff([]string{"File/sealed InSync " + note, "File/sealed Noop why; " + note}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -24,6 +24,9 @@ const (
 // NotChecked begins the messages about resources that a question must not check.
 const NotChecked = "not checked: "
 
+// NotCompared begins the messages about resources with attributes that a question must not compare. The others are compared.
+const NotCompared = "not compared: "
+
 // A Plan is what a change of resources would do to the nodes of the cluster. It is created and never stored: the response has its
 // status. Nodes are asked in the order of their names, and one response has the answers of those that were asked in time.
 //
@@ -83,7 +86,8 @@ const (
 	AnswerReport Answer = "Report"
 	// AnswerNone means that there is no answer, and the message says why.
 	AnswerNone Answer = "None"
-	// AnswerNotAsked means that the nodes are not among the sample.
+	// AnswerNotAsked means that the nodes are not among the sample, or that the caller may not know what is on hosts; then the message
+	// says so.
 	AnswerNotAsked Answer = "NotAsked"
 )
 
@@ -99,9 +103,12 @@ type PlanGroup struct {
 	OmittedChanges int32  `json:"omittedChanges,omitempty"`
 	Answer         Answer `json:"answer"`
 	Message        string `json:"message,omitempty"`
-	// Report is that of the first node, with the resources that the change affects: a run that changed nothing. It has no
-	// values and diffs unless the caller may get NodeDiffs. It is omitted from answers that are too many or too large.
+	// Report is that of the first node, with the resources that the change affects: a run that changed nothing. It has no values and
+	// diffs unless the caller may get NodeDiffs. It is omitted from answers that are too many or too large.
 	Report *runtime.RawExtension `json:"report,omitempty"`
+	// Generated is the number of other resources that the change affects, such as the files below a recursive File. They are among
+	// those of the report if the caller may get NodeDiffs: their names are contents of the host.
+	Generated int32 `json:"generated,omitempty"`
 }
 
 // An Action is what a change does to a resource in a catalog.

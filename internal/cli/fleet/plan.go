@@ -93,7 +93,7 @@ func (a printer) runPlan(ctx context.Context, from source.Loader, f planFlags) e
 	if err := a.printPlan(p, f.format); err != nil {
 		return err
 	}
-	return f.exit(p.Nodes.Changing+p.Nodes.NoAnswer+p.Nodes.NotAsked+len(p.Problems) > 0)
+	return f.exit(p.Nodes.Changing+p.Nodes.Unknown+p.Nodes.NoAnswer+p.Nodes.NotAsked+len(p.Problems) > 0)
 }
 
 // ownManifests reads what is sent to the cluster: no Secrets, and nothing that is not of Fettle.

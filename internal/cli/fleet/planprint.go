@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,8 +48,12 @@ func planSummary(p *overview.Plan) string {
 	if n.Affected == 0 {
 		return fmt.Sprintf("no change for %s", text.Count(n.Total, "node"))
 	}
-	return fmt.Sprintf("%d of %s: %d answered, of which %d would change; %d without an answer, %d not asked",
-		n.Affected, text.Count(n.Total, "node"), n.Answered, n.Changing, n.NoAnswer, n.NotAsked)
+	unknown := ""
+	if n.Unknown > 0 {
+		unknown = fmt.Sprintf("; %d partly unknown", n.Unknown)
+	}
+	return fmt.Sprintf("%d of %s: %d answered, of which %d would change%s; %d without an answer, %d not asked",
+		n.Affected, text.Count(n.Total, "node"), n.Answered, n.Changing, unknown, n.NoAnswer, n.NotAsked)
 }
 
 func problemLine(p reports.PlanProblem) string {
@@ -85,6 +90,9 @@ func planRows(p *overview.Plan) [][]string {
 				rows = append(rows, []string{count, example, ref, "", effects[ref]})
 			}
 		}
+		if g.Generated > 0 {
+			rows = append(rows, []string{count, example, fmt.Sprintf("%d generated", g.Generated), "", "would change or fail"})
+		}
 	}
 	return rows
 }
@@ -104,7 +112,7 @@ func actionOf(c reports.PlanChange) string {
 func hostOf(g overview.PlanGroup, effect string) string {
 	switch {
 	case g.Answer == reports.AnswerNotAsked:
-		return "not asked"
+		return strings.TrimSuffix("not asked: "+g.Message, ": ")
 	case g.Report == nil:
 		return "unknown: " + g.Message
 	case effect == "":
@@ -121,14 +129,14 @@ func effectOf(res report.ResourceReport) string {
 	case report.Failed:
 		return strings.TrimSuffix("fails: "+res.Message, ": ")
 	case report.InSync:
-		return "no longer different"
+		return cmp.Or(res.Message, "no longer different")
 	case report.Noop, report.Changed, report.Refreshed:
 	}
 	var parts []string
 	for _, e := range res.Events {
 		parts = append(parts, e.Message)
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 || strings.HasPrefix(res.Message, reports.NotCompared) {
 		parts = append(parts, res.Message)
 	}
 	return strings.Join(parts, ", ")

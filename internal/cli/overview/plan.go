@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +34,8 @@ type PlanNodes struct {
 	NotAsked int `json:"notAsked"`
 	// Changing are nodes whose hosts would change, as far as they answered, and those on which something would fail.
 	Changing int `json:"changing"`
+	// Unknown are those of which the plan does not tell all: something was not checked or compared.
+	Unknown int `json:"unknown,omitempty"`
 }
 
 // A PlanGroup are nodes with the same outcome.
@@ -42,11 +46,20 @@ type PlanGroup struct {
 	Answer         reports.Answer       `json:"answer"`
 	Message        string               `json:"message,omitempty"`
 	Report         *report.Report       `json:"report,omitempty"`
+	// Generated is the number of resources whose names are omitted.
+	Generated int32 `json:"generated,omitempty"`
 }
 
 // Changing reports whether the hosts of a group would change, or something would fail there.
 func (g PlanGroup) Changing() bool {
 	return g.Report != nil && g.Report.Counts.Noop+g.Report.Counts.Failed > 0
+}
+
+// Unknown reports whether something was not checked or not compared on the hosts of a group.
+func (g PlanGroup) Unknown() bool {
+	return g.Report != nil && slices.ContainsFunc(g.Report.Resources, func(r report.ResourceReport) bool {
+		return r.State == report.Skipped || strings.Contains(r.Message, reports.NotCompared)
+	})
 }
 
 // Plan asks the nodes of a cluster what a change would do, until all are asked or the time is over. While the cluster makes too many
@@ -125,7 +138,7 @@ func (p *Plan) add(s *reports.PlanStatus, known map[string]int) error {
 			continue
 		}
 		known[g.Key] = len(p.Groups)
-		group := PlanGroup{Nodes: g.Nodes, Changes: g.Changes, OmittedChanges: g.OmittedChanges, Answer: g.Answer, Message: g.Message}
+		group := PlanGroup{Nodes: g.Nodes, Changes: g.Changes, OmittedChanges: g.OmittedChanges, Answer: g.Answer, Message: g.Message, Generated: g.Generated}
 		if g.Report != nil {
 			group.Report = &report.Report{}
 			if err := json.Unmarshal(g.Report.Raw, group.Report); err != nil {
@@ -151,6 +164,9 @@ func (p *Plan) count(last *reports.PlanStatus) {
 		}
 		if g.Changing() {
 			p.Nodes.Changing += len(g.Nodes)
+		}
+		if g.Unknown() {
+			p.Nodes.Unknown += len(g.Nodes)
 		}
 	}
 	p.Nodes.NotAsked = max(0, p.Nodes.Affected-p.Nodes.Answered-p.Nodes.NoAnswer)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
@@ -30,9 +29,28 @@ type Request struct {
 	After string
 	// Stop is closed when no other node is asked any more. At least one node is.
 	Stop <-chan struct{}
-	// Values shows values and diffs, not only the names of properties.
-	Values bool
+	// View is what the caller may know of hosts.
+	View View
 }
+
+// A View is what a caller may know of hosts. The zero value is nothing.
+type View int
+
+// The views, each of which has more than the last one.
+const (
+	// Catalogs is what changes in catalogs. No node is asked: whatever depends on a host answers guesses about its contents, whether it is a
+	// state, a failure or a number, since the caller chooses what is compared.
+	Catalogs View = iota
+	// Outcomes is also which properties of the catalogs' resources would change, without values. It is for a caller who may make the
+	// change, and would see as much in the status of the resources. Resources that others generate are only counted, because their
+	// names are contents of the host.
+	Outcomes
+	// Values is all that nodes answer.
+	Values
+)
+
+// forReaders is the message of groups in the view Catalogs.
+const forReaders = "what hosts would change is for those who may get nodediffs: bind the role fettle-reports-reader"
 
 // Ask asks the nodes of a request. It returns groups of the nodes up to the last one that was asked in time, in the order of their
 // first nodes, and that node; "" if there are no others.
@@ -41,8 +59,15 @@ func (p *Proposed) Ask(ctx context.Context, nodes Nodes, r Request) (groups []re
 	if found {
 		from++
 	}
-	all, sampled := p.Nodes[from:], p.sample(r.Sample)
+	all := p.Nodes[from:]
 	g := &grouping{proposed: p, outcomes: make([]outcome, len(all)), reports: map[string][]byte{}}
+	if r.View == Catalogs {
+		for i := range all {
+			g.outcomes[i] = outcome{answer: reports.AnswerNotAsked, message: forReaders}
+		}
+		return g.groups(all), ""
+	}
+	sampled := p.sample(r.Sample)
 	var waiting sync.WaitGroup
 	slots := make(chan struct{}, maxAsked)
 	asked, end := 0, len(all)
@@ -60,7 +85,7 @@ func (p *Proposed) Ask(ctx context.Context, nodes Nodes, r Request) (groups []re
 		asked++
 		waiting.Go(func() {
 			defer func() { <-slots }()
-			o, report := p.ask(ctx, nodes, node, r.Values)
+			o, report := p.ask(ctx, nodes, node, r.View)
 			g.add(i, o, report)
 		})
 	}
@@ -100,7 +125,7 @@ func (p *Proposed) sample(n int) map[string]bool {
 }
 
 // ask asks a node.
-func (p *Proposed) ask(ctx context.Context, nodes Nodes, node string, values bool) (outcome, []byte) {
+func (p *Proposed) ask(ctx context.Context, nodes Nodes, node string, view View) (outcome, []byte) {
 	c := p.changes[node]
 	if c.size > reports.MaxProposalBytes {
 		return none(fmt.Sprintf("the change of its catalog has %d KiB, and %d are sent: plan fewer resources", c.size>>10, reports.MaxProposalBytes>>10)), nil
@@ -108,15 +133,15 @@ func (p *Proposed) ask(ctx context.Context, nodes Nodes, node string, values boo
 	if !nodes.Connected(node) {
 		return none("not connected to the manager: its agent is silent, older than the manager, or connects again within ten minutes"), nil
 	}
-	answer, err := nodes.Propose(ctx, node, c.proposal)
+	answer, err := nodes.Propose(ctx, node, p.compare.proposal(c))
 	if err != nil {
 		return none(explain(err)), nil
 	}
-	report, err := readAnswer(answer, values)
+	report, generated, err := readAnswer(answer, view, c.concerns)
 	if err != nil {
 		return none("answers something that is not a report: " + text.Clip(text.Line(text.Error(err)), maxMessage)), nil
 	}
-	return outcome{answer: reports.AnswerReport, key: keyOf(string(report))}, report
+	return outcome{answer: reports.AnswerReport, key: keyOf(string(report), fmt.Sprint(generated)), generated: generated}, report
 }
 
 // maxMessage is the length of the longest message about an answer, in bytes.
@@ -140,6 +165,8 @@ type outcome struct {
 	answer  reports.Answer
 	message string
 	key     string // of the report
+	// generated is how many resources that others generate are left out of the report.
+	generated int32
 }
 
 func none(message string) outcome { return outcome{answer: reports.AnswerNone, message: message} }
@@ -182,8 +209,8 @@ func (g *grouping) groups(nodes []string) []reports.PlanGroup {
 }
 
 func (g *grouping) group(key string, o outcome, c *change) reports.PlanGroup {
-	group := reports.PlanGroup{Key: key, Answer: o.answer, Message: o.message}
-	group.Changes, group.OmittedChanges = listed(c.changes, reports.MaxListedChanges-g.listed)
+	group := reports.PlanGroup{Key: key, Answer: o.answer, Message: o.message, Generated: o.generated}
+	group.Changes, group.OmittedChanges = c.listed(reports.MaxListedChanges - g.listed)
 	g.listed += len(group.Changes)
 	if o.answer != reports.AnswerReport {
 		return group
@@ -197,6 +224,3 @@ func (g *grouping) group(key string, o outcome, c *change) reports.PlanGroup {
 }
 
 var _ Nodes = (*questions.Hub)(nil)
-
-// isValueless reports whether a message has no value of a host: agents write these themselves.
-func isValueless(message string) bool { return strings.HasPrefix(message, reports.NotChecked) }

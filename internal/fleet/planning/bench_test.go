@@ -25,8 +25,8 @@ func BenchmarkPlanOfOneFile(b *testing.B) {
 	}
 	base := baseOf(nodes, all...)
 	for b.Loop() {
-		p := planning.Propose(base, planning.Change{Put: []v1alpha1.Resource{file("f1", "y")}, Removes: func(v1alpha1.Resource) bool { return false }})
-		groups, last := p.Ask(b.Context(), fleet{report: reportOf("x")}, planning.Request{})
+		p := propose(b, base, planning.Change{Put: []v1alpha1.Resource{file("f1", "y")}, Removes: func(v1alpha1.Resource) bool { return false }})
+		groups, last := p.Ask(b.Context(), fleet{report: reportOf("x")}, planning.Request{View: planning.Outcomes})
 		if len(p.Nodes) != 5000 || last != "" || len(groups) != 1 {
 			b.Fatalf("%d nodes in %d groups, up to %q", len(p.Nodes), len(groups), last)
 		}

@@ -1,11 +1,14 @@
 package planning
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -16,63 +19,114 @@ import (
 
 // A change is that of a node's catalog. Many nodes share one.
 type change struct {
-	key      string // is the same for nodes whose catalogs change in the same way
-	changes  []reports.PlanChange
+	was, is *compiler.NodeResult
+	key     string               // is the same for nodes whose catalogs change in the same way
+	changes []reports.PlanChange // the first ones
+	omitted int                  // the number of the others
+	size    int                  // of the proposal as JSON
+	// proposal is what nodes are asked; nil if it is made anew each time, because those of all nodes together are large.
 	proposal *reports.Proposal
-	size     int // of the proposal as JSON
 }
 
-// A comparer compares the desired states of nodes before and after a change.
+// concerns reports whether a resource is in the catalogs before or after the change.
+func (c *change) concerns(ref v1alpha1.ResourceRef) bool {
+	return c.was.EntryHash(ref)+c.is.EntryHash(ref) != ""
+}
+
+// maxCompared is the number of changed resources of all nodes together, of which those with the same change count once.
+const maxCompared = 500_000
+
+// maxKept is the size of all proposals that are kept, as JSON.
+const maxKept = 16 << 20
+
+// A comparer compares the desired states of nodes before and after a change. It is safe for concurrent use.
 type comparer struct {
 	before, after map[string]*v1alpha1.Catalog
 
-	differ  *contents.Differ
-	entries map[string]map[v1alpha1.ResourceRef]v1alpha1.CatalogEntry // by name of the Catalog
-	known   map[[2]*compiler.NodeResult]*change                       // nodes without anything of their own share their results
+	mu       sync.Mutex
+	differ   *contents.Differ
+	entries  map[string]map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry // by name of the Catalog
+	known    map[[2]*compiler.NodeResult]*change                        // nodes without anything of their own share their results
+	compared int
+	kept     int
 }
 
-// nodes compares the desired states of a node, which differ.
-func (c *comparer) nodes(was, is *compiler.NodeResult) *change {
-	if c.differ == nil {
-		c.differ, c.known = &contents.Differ{Entries: c.entriesOf}, map[[2]*compiler.NodeResult]*change{}
-		c.entries = map[string]map[v1alpha1.ResourceRef]v1alpha1.CatalogEntry{}
+func newComparer(before, after map[string]*v1alpha1.Catalog) *comparer {
+	c := &comparer{
+		before: before, after: after, known: map[[2]*compiler.NodeResult]*change{},
+		entries: map[string]map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry{},
 	}
+	c.differ = &contents.Differ{Entries: c.entriesOf}
+	return c
+}
+
+// nodes compares the desired states of a node, which differ. The error is [ErrTooLarge], or that of ctx.
+func (c *comparer) nodes(ctx context.Context, was, is *compiler.NodeResult) (*change, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	pair := [2]*compiler.NodeResult{was, is}
-	if c.known[pair] == nil {
-		c.known[pair] = c.compare(was, is)
+	if c.known[pair] != nil {
+		return c.known[pair], nil
 	}
-	return c.known[pair]
+	changed := &change{was: was, is: is}
+	id := sha256.New()
+	p := c.compare(was, is, func(one reports.PlanChange, old, now *v1alpha1.CatalogEntry) {
+		if c.compared++; len(changed.changes) < reports.MaxPlanChanges {
+			changed.changes = append(changed.changes, one)
+		} else {
+			changed.omitted++
+		}
+		_, _ = fmt.Fprintf(id, "%q %q %q %q %s %s\n", one.Ref, one.Action, one.Reason, one.Message, hashOf(old), hashOf(now)) // a hash accepts every write
+	})
+	changed.key = fmt.Sprintf("%x", id.Sum(nil)[:16])
+	raw, _ := json.Marshal(p) // it was made of JSON
+	if changed.size = len(raw); c.kept+changed.size <= maxKept {
+		c.kept += changed.size
+		changed.proposal = p
+	}
+	c.known[pair] = changed
+	if c.compared > maxCompared {
+		return nil, ErrTooLarge
+	}
+	return changed, context.Cause(ctx)
 }
 
-func (c *comparer) compare(was, is *compiler.NodeResult) *change {
-	result := &change{proposal: &reports.Proposal{Base: was.Digest, Digest: is.Digest}}
+// proposal returns what nodes with a change are asked.
+func (c *comparer) proposal(of *change) *reports.Proposal {
+	if of.proposal != nil {
+		return of.proposal
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.compare(of.was, of.is, func(reports.PlanChange, *v1alpha1.CatalogEntry, *v1alpha1.CatalogEntry) {})
+}
+
+// compare returns what a node is asked, and calls each with every change, and the entries before and after; nil for none.
+func (c *comparer) compare(was, is *compiler.NodeResult, each func(one reports.PlanChange, old, now *v1alpha1.CatalogEntry)) *reports.Proposal {
+	result := &reports.Proposal{Base: was.Digest, Digest: is.Digest}
 	withheld, before := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}, contents.Withheld(was.Spec)
 	for _, w := range is.Spec.Withheld {
 		withheld[w.Ref] = w
-		result.proposal.Withheld = append(result.proposal.Withheld, w.Ref)
+		result.Withheld = append(result.Withheld, w.Ref)
 	}
-	id := sha256.New()
 	for _, ref := range c.differ.Diff(was.Spec, is.Spec).Changed {
-		old, had := c.find(was.Spec, ref)
+		old, now := c.find(was.Spec, ref), c.find(is.Spec, ref)
 		if _, not := before[ref]; not {
-			had = false
+			old = nil
 		}
-		now, has := c.find(is.Spec, ref)
 		w, not := withheld[ref]
-		has = has && !not
-		switch {
-		case has:
-			result.proposal.Entries = append(result.proposal.Entries, now)
-		case had:
-			result.proposal.Remove = append(result.proposal.Remove, ref)
+		if not {
+			now = nil
 		}
-		one := reports.PlanChange{Ref: ref, Action: actionOf(had, has, not), Reason: w.Reason, Message: w.Message, Noop: isNoop(old) && !has || isNoop(now) && has}
-		result.changes = append(result.changes, one)
-		_, _ = fmt.Fprintf(id, "%q %q %q %q %s %s\n", ref, one.Action, one.Reason, one.Message, hashOf(old, had), hashOf(now, has)) // a hash accepts every write
+		switch {
+		case now != nil:
+			result.Entries = append(result.Entries, unsealed(*now))
+		case old != nil:
+			result.Remove = append(result.Remove, ref)
+		}
+		one := reports.PlanChange{Ref: ref, Action: actionOf(old != nil, now != nil, not), Reason: w.Reason, Message: w.Message, Noop: isNoop(cmp.Or(now, old))}
+		each(one, old, now)
 	}
-	result.key = fmt.Sprintf("%x", id.Sum(nil)[:16])
-	raw, _ := json.Marshal(result.proposal) // it was made of JSON
-	result.size = len(raw)
 	return result
 }
 
@@ -89,40 +143,45 @@ func actionOf(had, has, withheld bool) reports.Action {
 	return reports.ActionRemove
 }
 
-func isNoop(e v1alpha1.CatalogEntry) bool { return e.Noop != nil && *e.Noop }
+func isNoop(e *v1alpha1.CatalogEntry) bool { return e != nil && e.Noop != nil && *e.Noop }
 
 // hashOf identifies an entry, whichever node its secrets are sealed for.
-func hashOf(e v1alpha1.CatalogEntry, exists bool) string {
-	if !exists {
+func hashOf(e *v1alpha1.CatalogEntry) string {
+	if e == nil {
 		return ""
 	}
-	e.Sealed = slices.Clone(e.Sealed)
-	for i := range e.Sealed {
-		e.Sealed[i].Key, e.Sealed[i].Value = "", nil
-	}
-	hash, _ := catalog.Measure(e)
+	hash, _ := catalog.Measure(unsealed(*e))
 	return hash
 }
 
-// find returns the entry of a resource in a spec, withheld or not.
-func (c *comparer) find(spec v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) (v1alpha1.CatalogEntry, bool) {
+// unsealed returns an entry that names its values from Secrets, without the values.
+func unsealed(e v1alpha1.CatalogEntry) v1alpha1.CatalogEntry {
+	e.Sealed = slices.Clone(e.Sealed)
+	for i := range e.Sealed {
+		e.Sealed[i] = v1alpha1.SealedValue{Attribute: e.Sealed[i].Attribute, From: v1alpha1.SealedFrom{KeyRef: e.Sealed[i].From.KeyRef}}
+	}
+	return e
+}
+
+// find returns the entry of a resource in a spec, withheld or not; nil if there is none.
+func (c *comparer) find(spec v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) *v1alpha1.CatalogEntry {
 	for _, shared := range spec.Catalogs {
 		if c.entries[shared.Name] == nil {
-			all := map[v1alpha1.ResourceRef]v1alpha1.CatalogEntry{}
-			for _, e := range c.entriesOf(shared.Name) {
-				all[e.Ref()] = e
+			all, entries := map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry{}, c.entriesOf(shared.Name)
+			for i := range entries {
+				all[entries[i].Ref()] = &entries[i]
 			}
 			c.entries[shared.Name] = all
 		}
-		if e, ok := c.entries[shared.Name][ref]; ok {
-			return e, true
+		if e := c.entries[shared.Name][ref]; e != nil {
+			return e
 		}
 	}
 	i := slices.IndexFunc(spec.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref })
 	if i < 0 {
-		return v1alpha1.CatalogEntry{}, false
+		return nil
 	}
-	return spec.Entries[i], true
+	return &spec.Entries[i]
 }
 
 func (c *comparer) entriesOf(name string) []v1alpha1.CatalogEntry {
@@ -135,9 +194,9 @@ func (c *comparer) entriesOf(name string) []v1alpha1.CatalogEntry {
 }
 
 // listed returns the changes that a group lists, and the number of others. All groups together have room for so many more.
-func listed(all []reports.PlanChange, room int) (some []reports.PlanChange, omitted int32) {
-	some = all[:min(len(all), reports.MaxPlanChanges, room)]
-	return some, int32(len(all) - len(some)) //nolint:gosec // a catalog has fewer
+func (c *change) listed(room int) (some []reports.PlanChange, omitted int32) {
+	some = c.changes[:min(len(c.changes), room)]
+	return some, int32(c.omitted + len(c.changes) - len(some)) //nolint:gosec // a catalog has fewer
 }
 
 // keyOf joins what identifies a group.

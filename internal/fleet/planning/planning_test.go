@@ -43,6 +43,16 @@ func baseOf(nodes []compiler.Node, resources ...v1alpha1.Resource) *planning.Bas
 	return &planning.Base{Input: in, Result: compiler.Compile(in), Close: func() error { return nil }}
 }
 
+// propose compiles a change that is not too large.
+func propose(t testing.TB, b *planning.Base, c planning.Change) *planning.Proposed {
+	t.Helper()
+	p, err := planning.Propose(t.Context(), b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // fleet answers with the same report, but for nodes with an answer of their own.
 type fleet struct {
 	report  string
@@ -118,7 +128,7 @@ func TestNodesWithTheSameOutcomeAreOneGroup(t *testing.T) {
 	nodes = append(nodes, node("db-1", nil))
 	onWeb := func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = web }
 	base := baseOf(nodes, file("motd", "a\n", onWeb), file("other", "x"))
-	p := planning.Propose(base, planning.Change{Put: []v1alpha1.Resource{file("motd", "b\n", onWeb)}, Removes: func(v1alpha1.Resource) bool { return false }})
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{file("motd", "b\n", onWeb)}, Removes: func(v1alpha1.Resource) bool { return false }})
 	if diff := cmp.Diff([]string{"web-0", "web-1", "web-2", "web-3", "web-4", "web-5"}, p.Nodes); diff != "" || p.Total != 7 {
 		t.Fatalf("of %d: %s", p.Total, diff)
 	}
@@ -129,7 +139,7 @@ func TestNodesWithTheSameOutcomeAreOneGroup(t *testing.T) {
 	none := func(node, message string) reports.PlanGroup {
 		return reports.PlanGroup{Nodes: []string{node}, Changes: changes, Answer: reports.AnswerNone, Message: message}
 	}
-	got, last := groupsOf(t, p, answers, planning.Request{Values: true})
+	got, last := groupsOf(t, p, answers, planning.Request{View: planning.Values})
 	want := []reports.PlanGroup{
 		{Nodes: []string{"web-0", "web-5"}, Changes: changes, Answer: reports.AnswerReport},
 		none("web-1", "not connected to the manager: its agent is silent, older than the manager, or connects again within ten minutes"),
@@ -148,9 +158,9 @@ func TestNodesWithTheSameOutcomeAreOneGroup(t *testing.T) {
 func TestValuesAreShownOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	base := baseOf([]compiler.Node{node("a", nil)}, file("motd", "a\n"))
-	p := planning.Propose(base, planning.Change{Put: []v1alpha1.Resource{file("motd", "b\n")}, Removes: func(v1alpha1.Resource) bool { return false }})
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{file("motd", "b\n")}, Removes: func(v1alpha1.Resource) bool { return false }})
 	text := strings.Replace(reportOf("a"), `"message":"","events"`, `"message":"cannot read secret","events"`, 1)
-	got, _ := groupsOf(t, p, fleet{report: text}, planning.Request{})
+	got, _ := groupsOf(t, p, fleet{report: text}, planning.Request{View: planning.Outcomes})
 	want := strings.Replace(withValues, `{"property":"content","is":"a","should":"b","status":"noop","corrective":false,"message":"content changed a to b","diff":"-a\n+b\n"}`,
 		`{"property":"content","status":"noop","corrective":false,"message":"content changed"}`, 1)
 	if diff := cmp.Diff(want, string(got[0].Report.Raw)); diff != "" {
@@ -166,9 +176,9 @@ func TestSampleAndTimeLimitWhoIsAsked(t *testing.T) {
 	}
 	odd := func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = map[string]string{"half": "1"} }
 	base := baseOf(nodes)
-	p := planning.Propose(base, planning.Change{Put: []v1alpha1.Resource{file("a", "a"), file("odd", "odd", odd)}, Removes: func(v1alpha1.Resource) bool { return false }})
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{file("a", "a"), file("odd", "odd", odd)}, Removes: func(v1alpha1.Resource) bool { return false }})
 	asked := make(chan string, 200)
-	got, last := groupsOf(t, p, fleet{report: reportOf("x"), asked: asked}, planning.Request{Sample: 2})
+	got, last := groupsOf(t, p, fleet{report: reportOf("x"), asked: asked}, planning.Request{View: planning.Outcomes, Sample: 2})
 	if len(asked) != 4 || last != "" || len(got) != 4 || len(got[2].Nodes)+len(got[3].Nodes) != 196 || got[3].Answer != reports.AnswerNotAsked {
 		t.Errorf("asked %d, up to %q, %d groups", len(asked), last, len(got))
 	}
@@ -176,7 +186,7 @@ func TestSampleAndTimeLimitWhoIsAsked(t *testing.T) {
 	close(stop)
 	seen := map[string]bool{}
 	for after := ""; ; {
-		groups, last := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{After: after, Stop: stop})
+		groups, last := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{View: planning.Outcomes, After: after, Stop: stop})
 		for _, g := range groups {
 			for _, n := range g.Nodes {
 				seen[n] = true
@@ -208,11 +218,11 @@ func TestChangeAddsRemovesAndWithholdsResources(t *testing.T) {
 		}
 	}
 	base := baseOf([]compiler.Node{node("a", nil), node("b", nil)}, file("gone", "x", labelled), file("stays", "x"), file("broken", "x"), file("mapped", "", fromMap("known")))
-	p := planning.Propose(base, planning.Change{
+	p := propose(t, base, planning.Change{
 		Put:     []v1alpha1.Resource{file("new", "x", func(f *v1alpha1.File) { f.Spec.Noop = new(true) }), file("broken", "x", requires("File/none"))},
 		Removes: func(r v1alpha1.Resource) bool { return r.GetLabels()["team"] == "web" },
 	})
-	got, _ := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{})
+	got, _ := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{View: planning.Outcomes})
 	want := []reports.PlanChange{
 		{Ref: "File/broken", Action: reports.ActionWithhold, Reason: "MissingReference", Message: "require names File/none, which does not exist"},
 		{Ref: "File/gone", Action: reports.ActionRemove},
@@ -239,8 +249,8 @@ func TestDifferentLiesOfManyNodesAreBounded(t *testing.T) {
 		nodes = append(nodes, node(name, nil))
 		lies[name] = `{"resources":[{"ref":"File/` + name + `","state":"Noop","message":"` + strings.Repeat("x", 1<<20-200) + `"}]}`
 	}
-	p := planning.Propose(baseOf(nodes), planning.Change{Put: []v1alpha1.Resource{file("a", "a")}, Removes: func(v1alpha1.Resource) bool { return false }})
-	got, _ := groupsOf(t, p, fleet{special: lies}, planning.Request{Values: true})
+	p := propose(t, baseOf(nodes), planning.Change{Put: []v1alpha1.Resource{file("a", "a")}, Removes: func(v1alpha1.Resource) bool { return false }})
+	got, _ := groupsOf(t, p, fleet{special: lies}, planning.Request{View: planning.Values})
 	size, omitted := 0, 0
 	for _, g := range got {
 		if g.Report == nil {

@@ -1,6 +1,8 @@
 package planning
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -9,10 +11,12 @@ import (
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/seal"
 )
 
 // A Base is what a change is compared with: the last compilation, and what it was made from. It is immutable.
 type Base struct {
+	// Input has no Seal.
 	Input  compiler.Input
 	Result compiler.Result
 	// Types are the ExternalTypes of the cluster.
@@ -27,6 +31,8 @@ type Change struct {
 	Put []v1alpha1.Resource
 	// ConfigMaps replace those of the same name.
 	ConfigMaps map[types.NamespacedName]map[string]string
+	// Unread are those of Put whose Secrets are not read, because the caller may only plan. See [compiler.Input].
+	Unread map[v1alpha1.ResourceRef]bool
 	// Removes reports whether a resource is deleted that is not among Put.
 	Removes func(v1alpha1.Resource) bool
 }
@@ -69,31 +75,78 @@ func (b *Base) apply(c Change) compiler.Input {
 		}
 		return b.Input.ConfigMap(ref)
 	}
+	in.Unread, in.Seal = c.Unread, b.seal
 	return in
 }
 
-// A Proposed is the fleet after a change, beside the fleet before it. It is immutable.
+// seal returns a value as the node has it, or one without its ciphertext: nothing is sealed for a plan. That a Secret has another
+// version since the last compilation is not part of it.
+func (b *Base) seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+	if was := b.Result.Nodes[n.Name]; was != nil {
+		for _, v := range sealedOf(was.Spec, ref) {
+			if v.Attribute == attribute && v.From.KeyRef == from.KeyRef {
+				return v, nil
+			}
+		}
+	}
+	_, err := seal.ParsePublicKey(n.PublicKey)
+	return v1alpha1.SealedValue{Attribute: attribute, From: v1alpha1.SealedFrom{KeyRef: from.KeyRef}}, err
+}
+
+func sealedOf(spec v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) []v1alpha1.SealedValue {
+	i := slices.IndexFunc(spec.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref })
+	if i < 0 {
+		return nil
+	}
+	return spec.Entries[i].Sealed
+}
+
+// A Proposed is the fleet after a change, beside the fleet before it. It is safe for concurrent use.
 type Proposed struct {
 	Total int // nodes
 	// Nodes are those whose catalogs change, sorted.
 	Nodes    []string
 	Problems []reports.PlanProblem
 	changes  map[string]*change // by node
+	compare  *comparer
 }
 
-// Propose compiles a change.
-func Propose(b *Base, c Change) *Proposed {
-	result := compiler.Compile(b.apply(c))
+// room is what a plan may take besides what the last compilation took: about 100 MiB for pairs, and as much for templates.
+const (
+	roomPairs = 1_000_000
+	roomBytes = 96 << 20
+)
+
+// Propose compiles a change. It ends with ctx. The error is [ErrTooLarge], or that of ctx.
+func Propose(ctx context.Context, b *Base, c Change) (*Proposed, error) {
+	in := b.apply(c)
+	in.Limit = compiler.Usage{Pairs: b.Result.Usage.Pairs + roomPairs, Bytes: b.Result.Usage.Bytes + roomBytes}
+	in.Stop = ctx.Done()
+	result := compiler.Compile(in)
+	switch {
+	case errors.Is(result.Err, compiler.ErrUsage):
+		return nil, ErrTooLarge
+	case result.Err != nil:
+		return nil, context.Cause(ctx)
+	}
 	p := &Proposed{Total: len(result.Nodes), changes: map[string]*change{}, Problems: newProblems(b.Result.Problems, result.Problems)}
-	compare := comparer{before: b.Result.Catalogs, after: result.Catalogs}
+	p.compare = newComparer(b.Result.Catalogs, result.Catalogs)
 	for _, node := range slices.Sorted(maps.Keys(result.Nodes)) {
 		was, is := b.Result.Nodes[node], result.Nodes[node]
-		if was != nil && was.Digest != is.Digest {
-			p.Nodes, p.changes[node] = append(p.Nodes, node), compare.nodes(was, is)
+		if was == nil || was.Digest == is.Digest {
+			continue
 		}
+		changed, err := p.compare.nodes(ctx, was, is)
+		if err != nil {
+			return nil, err
+		}
+		p.Nodes, p.changes[node] = append(p.Nodes, node), changed
 	}
-	return p
+	return p, nil
 }
+
+// ErrTooLarge is the error of a change that takes too much memory to plan.
+var ErrTooLarge = errors.New("the change is too large to plan: it has too many resources on too many nodes, or templates with too much content: plan a part of it")
 
 // newProblems returns the problems that the compilation before did not have, or had on fewer nodes. A resource that selects no node
 // has none.

@@ -22,61 +22,128 @@ import (
 // maxFaults is the number of faults of manifests in an error.
 const maxFaults = 20
 
-// readChange reads and checks the change of a plan. The error is for the caller. notes are about manifests that are not part of it.
-func readChange(ctx context.Context, base *planning.Base, spec v1alpha1.PlanSpec) (change planning.Change, notes []string, err error) {
+// Limits of the manifests of a plan.
+const (
+	maxObjects = 10_000
+	// maxBytes is the size of manifests with the aliases of YAML written out.
+	maxBytes = 2 * v1alpha1.MaxPlanBytes
+	// maxConfigMaps is the number of ConfigMaps among the manifests, and of others that they refer to. The API server is asked
+	// about the rights to each.
+	maxConfigMaps = 100
+)
+
+// A readableChange is a change that a caller may plan.
+type readableChange struct {
+	planning.Change
+	// onlyPlanned means that the caller may not make some part of the change.
+	onlyPlanned bool
+}
+
+// readChange reads and checks the change of a plan, in the order of what that takes: what the manifests are about, whether the caller
+// may plan that, and what they say. The error is for the caller. notes are about manifests that are not part of it.
+func readChange(ctx context.Context, caller rights, base *planning.Base, spec v1alpha1.PlanSpec) (c readableChange, notes []string, err error) {
 	if spec.Sample < 0 {
-		return change, nil, apierrors.NewBadRequest(fmt.Sprintf("spec.sample %d is negative: use 0 to ask all nodes", spec.Sample))
+		return c, nil, apierrors.NewBadRequest(fmt.Sprintf("spec.sample %d is negative: use 0 to ask all nodes", spec.Sample))
 	}
 	selector, err := labels.Parse(spec.Selector)
 	if err != nil {
-		return change, nil, apierrors.NewBadRequest(fmt.Sprintf("spec.selector %q: %v", spec.Selector, err))
+		return c, nil, apierrors.NewBadRequest(fmt.Sprintf("spec.selector %q: %v", spec.Selector, err))
 	}
-	known := typesOf(ctx, base)
-	set, err := readManifests(ctx, known, spec.Manifests)
+	objects, notes, err := outline(ctx, base, spec.Manifests)
 	if err != nil {
-		return change, nil, err
+		return c, nil, err
 	}
-	change = planning.Change{
-		Put: set.Resources(), ConfigMaps: map[types.NamespacedName]map[string]string{},
+	permit := permits{rights: caller, base: base}
+	planned, err := permit.objects(ctx, objects)
+	if err != nil {
+		return c, nil, err
+	}
+	set := typesOf(ctx, base).Validate(ctx, objects)
+	if err := explain(set.Faults); err != nil {
+		return c, nil, err
+	}
+	c.Change = planning.Change{
+		Put: set.Resources(), ConfigMaps: map[types.NamespacedName]map[string]string{}, Unread: planned,
 		Removes: func(r fettle.Resource) bool { return spec.Prune && selector.Matches(labels.Set(r.GetLabels())) },
 	}
-	for _, c := range set.ConfigMaps {
-		if c.Namespace == "" {
-			notes = append(notes, fmt.Sprintf("ConfigMap %s has no namespace: it is not part of the plan", c.Name))
-			continue
-		}
-		change.ConfigMaps[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = c.Data
+	for _, m := range set.ConfigMaps {
+		c.ConfigMaps[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = m.Data
 	}
-	for range set.Secrets {
-		notes = append(notes, "a Secret is not part of the plan: values of the cluster's Secrets are used")
-	}
-	for _, d := range set.Types.Definitions()[len(known.Definitions()):] {
-		notes = append(notes, fmt.Sprintf("ExternalType %s is not part of the plan: apply it first", d.Name))
-	}
-	for _, other := range set.Ignored {
-		notes = append(notes, other+" is not of fettle.dev")
-	}
-	return change, notes, nil
+	c.onlyPlanned, err = permit.rest(ctx, c.Change)
+	return c, notes, err
 }
 
-// readManifests reads manifests like an API server. Its error has their faults.
-func readManifests(ctx context.Context, known manifest.Types, all []v1alpha1.PlanManifest) (*manifest.Set, error) {
+// outline returns what manifests are about, as far as it can be planned.
+func outline(ctx context.Context, base *planning.Base, manifests []v1alpha1.PlanManifest) (objects []manifest.Object, notes []string, err error) {
 	var sources []source.Source
-	for _, m := range all {
+	for _, m := range manifests {
 		sources = append(sources, source.Source{Name: m.Name, Read: func(context.Context) ([]byte, error) { return []byte(m.Text), nil }})
 	}
-	set := known.Read(ctx, sources, nil)
-	if len(set.Faults) == 0 {
-		return set, nil
+	all, faults, err := manifest.Outline(ctx, sources, manifest.Limits{Objects: maxObjects, Bytes: maxBytes})
+	if err != nil {
+		return nil, nil, tooLarge(err)
+	}
+	if err := explain(faults); err != nil {
+		return nil, nil, err
+	}
+	for _, o := range all {
+		if why := notPlanned(base, o); why != "" {
+			notes = append(notes, why)
+		} else {
+			objects = append(objects, o)
+		}
+	}
+	if more := len(notes) - v1alpha1.MaxPlanChanges; more > 0 {
+		notes = append(notes[:v1alpha1.MaxPlanChanges], fmt.Sprintf("and %d more objects are not part of the plan", more))
+	}
+	return objects, notes, nil
+}
+
+// notPlanned returns why an object is not part of a plan; "" if it is. Types are among these: their resources can be planned once the
+// cluster has them, and so nobody has the manager compile one.
+func notPlanned(base *planning.Base, o manifest.Object) string {
+	if o.APIVersion == corev1.SchemeGroupVersion.String() {
+		return coreNotPlanned(o)
+	}
+	switch group, _, _ := strings.Cut(o.APIVersion, "/"); {
+	case group == fettle.ExternalGroupVersion.Group && typeOf(base, o.Kind) == nil:
+		return fmt.Sprintf("%s is not part of the plan: no ExternalType of the cluster defines its kind", o)
+	case group == fettle.ExternalGroupVersion.Group:
+		return ""
+	case group != fettle.GroupVersion.Group:
+		return o.String() + " is not of fettle.dev"
+	case o.Kind == "ExternalType":
+		return fmt.Sprintf("ExternalType %s is not part of the plan: apply it first", o.Name)
+	}
+	return ""
+}
+
+// coreNotPlanned is notPlanned for an object of the API v1.
+func coreNotPlanned(o manifest.Object) string {
+	switch {
+	case o.Kind == "Secret":
+		return "a Secret is not part of the plan, and neither are values from Secrets"
+	case o.Kind != "ConfigMap":
+		return o.String() + " is not of fettle.dev"
+	case o.Namespace == "":
+		return fmt.Sprintf("ConfigMap %s has no namespace: it is not part of the plan", o.Name)
+	}
+	return ""
+}
+
+// explain returns an error with faults; nil if there are none.
+func explain(faults []manifest.Fault) error {
+	if len(faults) == 0 {
+		return nil
 	}
 	var lines []string
-	for _, f := range set.Faults[:min(len(set.Faults), maxFaults)] {
+	for _, f := range faults[:min(len(faults), maxFaults)] {
 		lines = append(lines, f.Error())
 	}
-	if more := len(set.Faults) - len(lines); more > 0 {
+	if more := len(faults) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	return nil, apierrors.NewBadRequest(strings.Join(lines, "\n"))
+	return apierrors.NewBadRequest(strings.Join(lines, "\n"))
 }
 
 // typesOf returns the cluster's external types, without those that have faults: these have no resources that nodes get.
@@ -88,12 +155,4 @@ func typesOf(ctx context.Context, base *planning.Base) manifest.Types {
 	}
 	known, _ := manifest.ReadTypes(ctx, sources)
 	return known
-}
-
-func nameOf(k *fettle.KeyRef) types.NamespacedName {
-	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
-}
-
-func configMap(namespace, name string) thing {
-	return thing{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: namespace, Name: name}
 }

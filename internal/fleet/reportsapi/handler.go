@@ -77,6 +77,10 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	c.OpenAPIV3Config.Info.Title = "Fettle"
 	c.OpenAPIConfig = server.DefaultOpenAPIConfig(definitions, namer)
 	c.OpenAPIConfig.Info.Title = "Fettle"
+	plansAtOnce := &bodies{encoder: codecs}
+	c.BuildHandlerChainFunc = func(h http.Handler, c *server.Config) http.Handler {
+		return server.DefaultBuildHandlerChain(plansAtOnce.admit(h), c)
+	}
 	s, err := c.Complete(nil).New("fettle-reports", server.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)
@@ -84,7 +88,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	group := server.NewDefaultAPIGroupInfo(v1alpha1.GroupVersion.Group, scheme, metav1.ParameterCodec, codecs)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version] = resources(hub, check)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version]["plans"] = plans{
-		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans), log: log,
+		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans), compiling: make(chan struct{}, 1), log: log,
 	}
 	if err := s.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)

@@ -2,13 +2,13 @@ package reportsapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/audit"
@@ -19,16 +19,20 @@ import (
 	fettle "github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
-	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // Limits of plans.
 const (
-	// maxPlans is the number of plans that are made at the same time. Each compiles the fleet. Clients ask again when there are more.
+	// maxPlans is the number of plans that are made at the same time. One of them at a time reads manifests and compiles the fleet,
+	// which takes most of the memory. Clients ask again when there are more.
 	maxPlans = 2
 	// askingTime is how long one request begins to ask nodes. With the time for the last answers it ends before an API server ends a
 	// request, after 34 s.
 	askingTime = 20 * time.Second
+	// retryAfter is how long a client is to wait, in seconds.
+	retryAfter = 2
+	// maxNoted is the number of resources in one record of the log.
+	maxNoted = 50
 )
 
 // A Baser returns what plans are compared with. The error is for the caller.
@@ -41,7 +45,9 @@ type plans struct {
 	base   Baser
 	rights authorizer.Authorizer
 	slots  chan struct{} // of capacity maxPlans
-	log    logr.Logger
+	// compiling is of capacity one. The plan that is compiled has filled it.
+	compiling chan struct{}
+	log       logr.Logger
 }
 
 // New implements [rest.Storage].
@@ -57,10 +63,10 @@ func (s plans) Create(ctx context.Context, o runtime.Object, _ rest.ValidateObje
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d other plans are being made, and no more are made at a time: try again later", maxPlans), 2)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d other plans are being made, and no more are made at a time: try again later", maxPlans), retryAfter)
 	}
 	began := time.Now()
-	proposed, notes, values, err := s.propose(ctx, p.Spec)
+	proposed, notes, view, err := s.propose(ctx, p.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -71,45 +77,80 @@ func (s plans) Create(ctx context.Context, o runtime.Object, _ rest.ValidateObje
 		Total: int32(proposed.Total), Affected: int32(len(proposed.Nodes)), Notes: notes, //nolint:gosec // a cluster has fewer nodes
 	}}
 	status := &result.Status
-	status.Groups, status.Continue = proposed.Ask(ctx, s.hub, planning.Request{Sample: int(p.Spec.Sample), After: p.Spec.Continue, Stop: stop, Values: values})
+	status.Groups, status.Continue = proposed.Ask(ctx, s.hub, planning.Request{Sample: int(p.Spec.Sample), After: p.Spec.Continue, Stop: stop, View: view})
 	status.Problems = proposed.Problems[:min(len(proposed.Problems), v1alpha1.MaxPlanChanges)]
 	status.OmittedProblems = int32(len(proposed.Problems) - len(status.Problems)) //nolint:gosec // a fleet has fewer resources
 	return result, ctx.Err()
 }
 
-// propose compiles what a caller may plan. values tells whether the caller may see values of hosts.
-func (s plans) propose(ctx context.Context, spec v1alpha1.PlanSpec) (p *planning.Proposed, notes []string, values bool, err error) {
+// propose compiles what a caller may plan, and returns what the caller may know of hosts.
+func (s plans) propose(ctx context.Context, spec v1alpha1.PlanSpec) (p *planning.Proposed, notes []string, view planning.View, err error) {
+	select {
+	case s.compiling <- struct{}{}:
+		defer func() { <-s.compiling }()
+	case <-ctx.Done():
+		return nil, nil, 0, ctx.Err()
+	}
 	caller, err := rightsOf(ctx, s.rights)
 	if err != nil {
-		return nil, nil, false, err
-	}
-	if values, err = caller.may(ctx, "get", thing{GroupVersionResource: v1alpha1.GroupVersion.WithResource("nodediffs")}); err != nil {
-		return nil, nil, false, err
+		return nil, nil, 0, err
 	}
 	base, err := s.base(ctx)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, 0, err
 	}
-	change, notes, err := readChange(ctx, base, spec)
+	change, notes, err := readChange(ctx, caller, base, spec)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, 0, err
 	}
-	if err := checkRights(ctx, caller, base, change); err != nil {
-		return nil, nil, false, err
+	if view, err = viewOf(ctx, caller, change); err != nil {
+		return nil, nil, 0, err
 	}
-	s.note(ctx, caller, base, change)
-	p = planning.Propose(base, change)
-	if err := base.Close(); err != nil {
-		return nil, nil, false, apierrors.NewInternalError(err)
+	s.note(ctx, caller, base, change.Change)
+	p, err = planning.Propose(ctx, base, change.Change)
+	switch failed := base.Close(); {
+	case errors.Is(err, planning.ErrTooLarge):
+		return nil, nil, 0, tooLarge(err)
+	case err == nil && failed != nil:
+		return nil, nil, 0, apierrors.NewInternalError(failed)
 	}
-	return p, notes, values, nil
+	return p, notes, view, err
 }
 
+// viewOf returns what a caller may know of hosts.
+func viewOf(ctx context.Context, caller rights, c readableChange) (planning.View, error) {
+	reads, err := caller.may(ctx, "get", thing{GroupVersionResource: v1alpha1.GroupVersion.WithResource("nodediffs")})
+	switch {
+	case err != nil:
+		return planning.Catalogs, err
+	case reads:
+		return planning.Values, nil
+	case c.onlyPlanned:
+		return planning.Catalogs, nil
+	}
+	return planning.Outcomes, nil
+}
+
+func tooLarge(err error) error { return apierrors.NewRequestEntityTooLargeError(err.Error()) }
+
 // note logs who plans what. The audit log of the API server has the same identifier, and the caller, but not the body of the request,
-// which the API server passes on unread.
+// which the API server passes on unread. A long change takes several records, because logs have limits for each.
 func (s plans) note(ctx context.Context, caller rights, base *planning.Base, change planning.Change) {
 	puts, removes := refsOf(change.Put), refsOf(base.Removed(change))
-	s.log.Info("planning", "user", caller.caller.GetName(), "auditID", audit.GetAuditIDTruncated(ctx), "put", text.List(puts), "remove", text.List(removes))
+	for first := true; first || len(puts)+len(removes) > 0; first = false {
+		put, remove := puts[:min(len(puts), maxNoted)], removes[:min(len(removes), maxNoted)]
+		s.log.Info("planning", "user", caller.caller.GetName(), "auditID", audit.GetAuditIDTruncated(ctx), "put", joined(put), "remove", joined(remove))
+		puts, removes = puts[len(put):], removes[len(remove):]
+	}
+}
+
+// joined names all resources: a name that is left out is one that nobody can find later.
+func joined(refs []fettle.ResourceRef) string {
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = string(ref)
+	}
+	return strings.Join(names, ", ")
 }
 
 func refsOf(all []fettle.Resource) []fettle.ResourceRef {
@@ -118,74 +159,4 @@ func refsOf(all []fettle.Resource) []fettle.ResourceRef {
 		refs[i] = fettle.RefOf(r)
 	}
 	return refs
-}
-
-// checkRights returns an error unless the caller may make or plan the change. Who only plans must be able to read the ConfigMaps that
-// the resources refer to: their contents would be in diffs.
-func checkRights(ctx context.Context, caller rights, base *planning.Base, change planning.Change) error {
-	exists := make(map[fettle.ResourceRef]bool, len(base.Input.Resources))
-	for _, r := range base.Input.Resources {
-		exists[fettle.RefOf(r)] = true
-	}
-	for _, r := range change.Put {
-		if err := caller.mayPut(ctx, base, change, r, exists[fettle.RefOf(r)]); err != nil {
-			return err
-		}
-	}
-	for _, r := range base.Removed(change) {
-		if _, err := caller.mayPlan(ctx, "delete", thingOf(base, r.KindName())); err != nil {
-			return err
-		}
-	}
-	for name := range change.ConfigMaps {
-		if _, err := caller.mayPlan(ctx, "update", configMap(name.Namespace, name.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mayPut returns an error unless the caller may create or replace a resource, or plan that.
-func (r rights) mayPut(ctx context.Context, base *planning.Base, change planning.Change, what fettle.Resource, exists bool) error {
-	verb := "create"
-	if exists {
-		verb = "update"
-	}
-	planner, err := r.mayPlan(ctx, verb, thingOf(base, what.KindName()))
-	if err != nil || !planner {
-		return err
-	}
-	return r.mayRead(ctx, what, change)
-}
-
-// mayRead returns an error unless the caller may read the ConfigMaps that a resource refers to, or brings them.
-func (r rights) mayRead(ctx context.Context, of fettle.Resource, change planning.Change) error {
-	for _, v := range fettle.ValueReferencesOf(of) {
-		from := v.From.ConfigMapKeyRef
-		if from == nil {
-			continue
-		}
-		if _, brought := change.ConfigMaps[nameOf(from)]; brought {
-			continue
-		}
-		it := configMap(from.Namespace, from.Name)
-		ok, err := r.may(ctx, "get", it)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return apierrors.NewForbidden(it.GroupResource(), from.Name, fmt.Errorf("%s: %s refers to it, and %q may not read it in namespace %s", fettle.RefOf(of), v.Field, r.caller.GetName(), from.Namespace))
-		}
-	}
-	return nil
-}
-
-// thingOf is the resource of the API that has the objects of a kind.
-func thingOf(base *planning.Base, kind string) thing {
-	gvk := fettle.GroupVersionOf(kind).WithKind(kind)
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	if i := slices.IndexFunc(base.Types, func(t *fettle.ExternalType) bool { return t.Spec.Kind == kind }); i >= 0 {
-		plural.Resource = base.Types[i].Name
-	}
-	return thing{GroupVersionResource: plural}
 }

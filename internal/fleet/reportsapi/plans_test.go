@@ -77,6 +77,14 @@ func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
 			t.Errorf("%s: %v", user, err)
 			continue
 		}
+		if user == "ann" { // who may not know hosts
+			group := v1alpha1.PlanGroup{Nodes: []string{"web-1"}, Changes: []v1alpha1.PlanChange{{Ref: "File/motd", Action: v1alpha1.ActionChange}}, Answer: v1alpha1.AnswerNotAsked}
+			group.Key, group.Message = p.Status.Groups[0].Key, "what hosts would change is for those who may get nodediffs: bind the role fettle-reports-reader"
+			if diff := cmp.Diff([]v1alpha1.PlanGroup{group}, p.Status.Groups); diff != "" || len(proposals) != 0 {
+				t.Errorf("ann, and %d questions (-want +got):\n%s", len(proposals), diff)
+			}
+			continue
+		}
 		got := <-proposals
 		if got.Base != w.base.Result.Nodes["web-1"].Digest || len(got.Entries) != 1 || got.Entries[0].Ref() != "File/motd" {
 			t.Errorf("%s: the agent gets %v", user, got)
@@ -130,7 +138,7 @@ func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
 	other.Spec.Prune, other.Spec.Selector = true, "team=db"
 	must(t, w.user("ann").Create(t.Context(), other))
 	want := []string{
-		"ConfigMap a has no namespace: it is not part of the plan", "a Secret is not part of the plan: values of the cluster's Secrets are used",
+		"a Secret is not part of the plan, and neither are values from Secrets", "ConfigMap a has no namespace: it is not part of the plan",
 		"Deployment/web in change.yaml:9 is not of fettle.dev",
 	}
 	if diff := cmp.Diff(want, other.Status.Notes); diff != "" || other.Status.Affected != 0 {
@@ -179,30 +187,124 @@ func TestTooManyPlansAreRefusedWithTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.base = compiled()
-	begun, release := make(chan bool, 9), make(chan bool)
+	compiled, release := make(chan bool, 9), make(chan bool)
 	w.base.Close = func() error {
-		begun <- true
+		compiled <- true
 		<-release
 		return nil
 	}
-	admin, ended := w.client(w.cfg), make(chan error, 2)
-	for range 2 {
-		go func() { ended <- admin.Create(t.Context(), planOf()) }()
-		<-begun
+	ended := make(chan string, 4)
+	create := func(user string) {
+		ended <- w.post(user, strings.NewReader(`{"kind":"Plan","apiVersion":"reports.fettle.dev/v1alpha1"}`))
 	}
-	cfg := rest.CopyConfig(w.cfg)
-	response, err := rest.HTTPClientFor(cfg)
-	must(t, err)
-	answered, err := response.Post(strings.TrimSuffix(cfg.Host, "/")+"/apis/reports.fettle.dev/v1alpha1/plans", "application/json", strings.NewReader(`{"kind":"Plan","apiVersion":"reports.fettle.dev/v1alpha1"}`))
-	must(t, err)
-	body, err := io.ReadAll(answered.Body)
-	must(t, errors.Join(err, answered.Body.Close()))
-	got := []string{answered.Status, answered.Header.Get("Retry-After")}
-	if diff := cmp.Diff([]string{"429 Too Many Requests", "2"}, got); diff != "" || !strings.Contains(string(body), "2 other plans are being made, and no more are made at a time: try again later") {
-		t.Errorf("%s\n%s", diff, body)
+	go create("ann")
+	<-compiled
+	create("ann")
+	if got := <-ended; !strings.HasPrefix(got, "429 2") || !strings.Contains(got, `another plan of \"ann\" is being made, and each user has one at a time: try again later`) {
+		t.Errorf("ann: %s", got)
+	}
+	for _, user := range []string{"bob", "carol", "dan"} { // one of them waits for ann's to be compiled
+		go create(user)
+	}
+	for range 2 {
+		if got := <-ended; !strings.HasPrefix(got, "429 2") || !strings.Contains(got, "2 other plans are being made, and no more are made at a time: try again later") {
+			t.Error(got)
+		}
+	}
+	if len(compiled) != 0 {
+		t.Error("two plans are compiled at the same time")
 	}
 	close(release)
 	for range 2 {
-		must(t, <-ended)
+		if got := <-ended; !strings.HasPrefix(got, "201") {
+			t.Error(got)
+		}
+	}
+}
+
+// post creates a plan, and returns the status, when to try again, and the body. It never tries again itself.
+func (w *world) post(user string, body io.Reader) string {
+	cfg := rest.CopyConfig(w.cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	c, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return err.Error()
+	}
+	answered, err := c.Post(strings.TrimSuffix(cfg.Host, "/")+"/apis/reports.fettle.dev/v1alpha1/plans", "application/json", body)
+	if err != nil {
+		return err.Error()
+	}
+	text, err := io.ReadAll(answered.Body)
+	return fmt.Sprint(answered.StatusCode, " ", answered.Header.Get("Retry-After"), " ", string(text), errors.Join(err, answered.Body.Close()))
+}
+
+// The body of a plan that does not arrive occupies the place of its user for a limited time, however long the API server waits for it.
+func TestPlanThatDoesNotArriveEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base = compiled()
+	body, never := io.Pipe()
+	ended := make(chan string, 1)
+	go func() { ended <- w.post("slow", body) }()
+	_, err := never.Write([]byte(`{"kind":"Plan",`))
+	must(t, err)
+	next := func() error {
+		if got := w.post("slow", strings.NewReader(`{"kind":"Plan","apiVersion":"reports.fettle.dev/v1alpha1"}`)); !strings.HasPrefix(got, "201") {
+			return errors.New(got)
+		}
+		return nil
+	}
+	w.eventually("the first plan has its place", next, func(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "429") })
+	w.eventually("there is a place again", next, func(err error) bool { return err == nil })
+	if len(ended) != 0 {
+		t.Errorf("the first plan has ended: %s", <-ended)
+	}
+	must(t, never.Close())
+	<-ended
+}
+
+// What a plan is about is known before the manager takes the trouble of what it says, and what it says takes a bounded one.
+func TestRightsAreCheckedBeforeManifestsAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.base = compiled()
+	bind(w, "ann", "fettle-planner")
+	admin := t.TempDir() + "/kubeconfig"
+	must(t, controlplane.WriteKubeconfig(admin, w.cfg, ""))
+	controlplane.Kubectl(t, admin, "create", "clusterrole", "only-plans", "--verb=create", "--resource=plans.reports.fettle.dev")
+	controlplane.Kubectl(t, admin, "create", "clusterrolebinding", "eve", "--clusterrole=only-plans", "--user=eve")
+	for _, user := range []string{"eve", "ann"} {
+		w.eventually(user+" may plan", func() error { return w.user(user).Create(t.Context(), planOf()) }, func(err error) bool { return err == nil })
+	}
+	long := strings.Repeat("x", 100_000)
+	var maps, many, broken strings.Builder
+	for i := range 101 {
+		fmt.Fprintf(&maps, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m%d, namespace: default}}\n", i)
+	}
+	for i := range 10_001 {
+		fmt.Fprintf(&many, "{kind: File, apiVersion: fettle.dev/v1alpha1, metadata: {name: f%d}}\n---\n", i)
+	}
+	for range 5000 {
+		broken.WriteString("{\n---\n")
+	}
+	for _, c := range []struct{ user, text, want string }{
+		{"eve", manifestOf("new", "colour: red"), `"eve" may neither create nor plan files.fettle.dev`},
+		{"eve", "kind: List\nitems:\n- {apiVersion: fettle.dev/v1alpha1, kind: User, metadata: {name: x}}", `"eve" may neither create nor plan users.fettle.dev`},
+		{"ann", "a: &a " + long + "\nb: [" + strings.Repeat("*a, ", 10_000) + "*a]\n", "its aliases expand to more than"},
+		{"ann", many.String(), "the manifests have more than 10000 objects"},
+		{"ann", strings.Repeat("a: &a ["+long+"]\nb: ["+strings.Repeat("*a, ", 12)+"*a]\n---\n", 10), "KiB with the aliases of YAML written out"},
+		{"ann", broken.String(), "and 80 more"},
+		{"ann", maps.String(), "more than 100 ConfigMaps"},
+	} {
+		err := w.user(c.user).Create(t.Context(), planOf(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %.300v, want %q", c.user, err, c.want)
+		}
+	}
+	types := planOf("{apiVersion: fettle.dev/v1alpha1, kind: ExternalType, metadata: {name: x}, spec: {nonsense: 1}}\n", "{apiVersion: types.fettle.dev/v1alpha1, kind: X, metadata: {name: x}}\n")
+	must(t, w.user("ann").Create(t.Context(), types))
+	want := []string{"ExternalType x is not part of the plan: apply it first", "X/x in change.yaml:3 is not part of the plan: no ExternalType of the cluster defines its kind"}
+	if diff := cmp.Diff(want, types.Status.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

@@ -32,11 +32,6 @@ func (s Sealer) Seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute strin
 	return want, err
 }
 
-// SameSource returns the value that a node already has sealed from the same key of a Secret, whatever its version.
-func (s Sealer) SameSource(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.KeyRef) (v1alpha1.SealedValue, bool) {
-	return s.existing(n, ref, func(v v1alpha1.SealedValue) bool { return v.Attribute == attribute && v.From.KeyRef == from })
-}
-
 // existing returns a value of a resource that is sealed to the node's key.
 func (s Sealer) existing(n *compiler.Node, ref v1alpha1.ResourceRef, is func(v1alpha1.SealedValue) bool) (v1alpha1.SealedValue, bool) {
 	key := seal.Fingerprint(n.PublicKey)
