@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -22,7 +23,8 @@ type result struct {
 	made  *rendering // of a template
 	err   error
 	cost  int
-	usage Usage // of what a template made
+	text  [sha256.Size]byte // identifies what a template made
+	usage Usage             // of that
 }
 
 // An evaluation evaluates an expression on the nodes that it applies to.
@@ -36,7 +38,7 @@ type evaluation struct {
 // spend evaluates on all nodes that do not lack facts, and returns the total cost, or false if that exceeds a limit. The order of nodes has no
 // influence on that.
 func (e *evaluation) spend(limit int, all *meter) (spent int, ok bool) {
-	counted := map[*rendering]bool{nil: true}
+	counted := map[[sha256.Size]byte]bool{}
 	for _, n := range e.nodes {
 		if n.lacksFacts(e.of) {
 			continue
@@ -49,8 +51,8 @@ func (e *evaluation) spend(limit int, all *meter) (spent int, ok bool) {
 			n.results.put(e.key, r)
 		}
 		var once Usage // many nodes share what a template made
-		if !counted[r.made] {
-			counted[r.made], once = true, r.usage
+		if !counted[r.text] {
+			counted[r.text], once = true, r.usage
 		}
 		if spent += r.cost; !all.spend(once) || spent > limit {
 			return 0, false
@@ -92,7 +94,7 @@ func (p *perNodeEntry) evaluation() *evaluation {
 	return &evaluation{of: p.Template, key: p.ID, run: func(n *evalContext, limit int) (r result) {
 		var text string
 		if text, r.cost, r.err = p.Template.Render(n.variables(), limit); r.err == nil {
-			r.made, r.usage = p.withContent(text), usageOf(text)
+			r.made, r.text, r.usage = p.withContent(text), sha256.Sum256([]byte(text)), usageOf(text)
 		}
 		return r
 	}}
