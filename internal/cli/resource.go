@@ -3,8 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,11 +77,12 @@ func (a *app) resource() *cobra.Command {
 func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []string, f resourceFlags) error {
 	facts := a.gather(ctx, h)
 	a.out.DebugProviders(k, facts, h)
-	switch len(args) {
-	case 0:
+	d := f.types.Of(k.Name())
+	switch {
+	case len(args) == 0:
 		return a.listResources(ctx, h, k, facts, f)
-	case 1:
-		return a.showResource(ctx, h, k, facts, args[0], f)
+	case len(args) == 1, d != nil && objects.Identifies(d, args[1:]):
+		return a.showResource(ctx, h, k, facts, args, f)
 	}
 	err := a.withBucket(h, f.bucket, func(b *bucket.Bucket) error {
 		return a.setResource(ctx, h, b, k, facts, args, f)
@@ -89,7 +90,28 @@ func (a *app) runResource(ctx context.Context, h Host, k resource.Kind, args []s
 	if err != nil || k.Describe().Namevar == resource.MetadataName { // such a resource is not on the host
 		return err
 	}
-	return a.showResource(ctx, h, k, facts, args[0], f)
+	if d == nil {
+		args = args[:1]
+	}
+	identifying := slices.DeleteFunc(slices.Clone(args[1:]), func(w string) bool { return !objects.Identifies(d, []string{w}) })
+	return a.showResource(ctx, h, k, facts, append(args[:1:1], identifying...), f)
+}
+
+// existing binds a resource that is only read.
+func existing(ctx context.Context, k resource.Kind, args []string, f resourceFlags) (resource.Resource, error) {
+	d := f.types.Of(k.Name())
+	if d == nil {
+		return k.Named(args[0])
+	}
+	raw, err := objects.Attributes(k, d, args[0], args[1:])
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.Name(), args[0], err)
+	}
+	return objects.Existing(ctx, f.types, k, itemOf(k, args[0], f), raw)
+}
+
+func itemOf(k resource.Kind, name string, f resourceFlags) resource.Item {
+	return resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: objects.Name(name)}, Provider: f.provider}
 }
 
 func (a *app) listResources(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, f resourceFlags) error {
@@ -100,8 +122,8 @@ func (a *app) listResources(ctx context.Context, h Host, k resource.Kind, facts 
 	return a.printInstances(k, all, resource.Chosen(k, facts, h), f)
 }
 
-func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, name string, f resourceFlags) error {
-	r, err := k.Named(name)
+func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts resource.Facts, args []string, f resourceFlags) error {
+	r, err := existing(ctx, k, args, f)
 	if err != nil {
 		return err
 	}
@@ -111,7 +133,7 @@ func (a *app) showResource(ctx context.Context, h Host, k resource.Kind, facts r
 	// The bucket knows which contents are secret.
 	err = a.withBucket(h, f.bucket, func(b *bucket.Bucket) error { return r.Read(ctx, resource.Call{Bucket: b}.Reader(h)) })
 	if err != nil {
-		return fmt.Errorf("cannot read %s %s: %w", k.Name(), name, err)
+		return fmt.Errorf("cannot read %s %s: %w", k.Name(), args[0], err)
 	}
 	return a.printInstances(k, []resource.Instance{r.State()}, resource.Chosen(k, facts, h), f)
 }
@@ -122,12 +144,8 @@ func (a *app) setResource(ctx context.Context, h Host, b *bucket.Bucket, k resou
 	if err != nil {
 		return err
 	}
-	item := resource.Item{Ref: resource.Ref{Kind: k.Name(), Name: objects.Name(args[0])}, Provider: f.provider}
-	item.Resource, err = k.Bind(item.Ref, raw)
-	if external := f.types.Of(k.Name()) != nil; err != nil && (!external || errors.Is(err, resource.ErrUnknownAttribute)) {
-		return err
-	}
-	if err := cmp.Or(objects.Check(ctx, f.types, item, raw), err); err != nil { // the definition of an external type says more
+	item := itemOf(k, args[0], f)
+	if item.Resource, err = objects.Bind(ctx, f.types, k, item, raw); err != nil {
 		return err
 	}
 	t := engine.Transaction{

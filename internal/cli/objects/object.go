@@ -82,25 +82,67 @@ func New(k resource.Kind, i resource.Instance, defaultProvider string) (Object, 
 	return o, nil
 }
 
-// Check returns an error if no manifest could have these attributes. Kinds that the API lacks are not checked.
-func Check(ctx context.Context, types manifest.Types, item resource.Item, attributes json.RawMessage) error {
-	if v1alpha1.NewResource(item.Ref.Kind) == nil && types.Of(item.Ref.Kind) == nil {
-		return nil
+// Bind binds attributes as those of a manifest: the definition of the kind in the API checks them, and an external type has its defaults.
+func Bind(ctx context.Context, types manifest.Types, k resource.Kind, item resource.Item, attributes json.RawMessage) (resource.Resource, error) {
+	external := types.Of(k.Name()) != nil
+	bound, err := k.Bind(item.Ref, attributes)
+	if err != nil && (!external || errors.Is(err, resource.ErrUnknownAttribute)) {
+		return nil, err
 	}
+	if v1alpha1.NewResource(item.Ref.Kind) == nil && !external { // the API lacks the kind
+		return bound, nil
+	}
+	r, err := manifestOf(ctx, types, item, attributes)
+	if err != nil || !external {
+		return bound, err
+	}
+	return k.Adopt(item.Ref, r.GetAttributes())
+}
+
+// Existing binds a resource of an external type that is only read. A program gets what identifies it, and the Parameters. Both must be valid.
+func Existing(ctx context.Context, types manifest.Types, k resource.Kind, item resource.Item, attributes json.RawMessage) (resource.Resource, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(attributes, &all); err != nil {
+		return nil, err
+	}
+	all[resource.Ensure] = json.RawMessage(`"` + resource.Absent + `"`) // nothing else is required then
+	attributes, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	r, err := manifestOf(ctx, types, item, attributes)
+	if err != nil {
+		return nil, err
+	}
+	values, _ := r.GetAttributes().(v1alpha1.ExternalValues)
+	for _, at := range types.Of(k.Name()).Spec.Attributes {
+		if !isIdentifying(&at) {
+			delete(values.Values, at.Name) // a default
+		}
+	}
+	return k.Adopt(item.Ref, values)
+}
+
+// manifestOf returns the resource that a manifest with these attributes describes, with defaults. The error names attributes.
+func manifestOf(ctx context.Context, types manifest.Types, item resource.Item, attributes json.RawMessage) (v1alpha1.Resource, error) {
 	o, err := newObject(item.Ref.Kind, item.Ref.Name, item.Provider, attributes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := json.Marshal(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	read := func(context.Context) ([]byte, error) { return raw, nil }
+	set := types.Read(ctx, []source.Source{{Name: item.Ref.String(), Read: read}}, nil)
 	var errs []error
-	for _, f := range types.Read(ctx, []source.Source{{Name: item.Ref.String(), Read: read}}, nil).Faults {
+	for _, f := range set.Faults {
 		errs = append(errs, fmt.Errorf("%s: %s", item.Ref, strings.TrimPrefix(strings.TrimPrefix(f.Message, "spec."), "properties.")))
 	}
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return set.Documents[0].Resource, nil
 }
 
 // notInNames matches what object names can't contain. It is never changed.

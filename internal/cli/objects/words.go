@@ -19,13 +19,29 @@ import (
 // Attributes turns ATTRIBUTE=VALUE words into the attributes of a resource as JSON. d is the definition of an external
 // type; nil for built-in kinds.
 func Attributes(k resource.Kind, d *definition.Definition, namevar string, words []string) (json.RawMessage, error) {
-	all := map[string]any{k.Describe().Namevar: namevar}
+	all, err := valuesOf(k, d, words)
+	switch of := k.Describe().Namevar; {
+	case err != nil:
+		return nil, err
+	case d != nil:
+		err = identify(d, namevar, all)
+	case of != resource.MetadataName: // that is not an attribute, but the name of the resource itself
+		if _, set := all[of]; !set {
+			all[of] = namevar
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
+}
+
+func valuesOf(k resource.Kind, d *definition.Definition, words []string) (map[string]any, error) {
 	value := value
 	if d != nil {
-		all = namevars(d, namevar)
 		value = func(_ resource.Kind, attribute, text string) (any, error) { return externalValue(d, attribute, text) }
 	}
-	delete(all, resource.MetadataName) // not an attribute: it is the name of the resource itself
+	all := map[string]any{}
 	for _, w := range words {
 		attribute, text, ok := strings.Cut(w, "=")
 		if !ok {
@@ -37,21 +53,53 @@ func Attributes(k resource.Kind, d *definition.Definition, namevar string, words
 		}
 		all[attribute] = v
 	}
-	return json.Marshal(all)
+	return all, nil
 }
 
-// namevars splits the name of a resource of an external type into its Namevars.
-func namevars(d *definition.Definition, name string) map[string]any {
-	all := map[string]any{}
-	of := d.Namevars()
-	parts, ok := d.Split(name)
-	if !ok {
-		parts = []string{name} // the others are reported as missing
+// Identifies reports whether ATTRIBUTE=VALUE words only say which resource of an external type is meant, and how to reach it: they are
+// Namevars and Parameters.
+func Identifies(d *definition.Definition, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool {
+		name, _, _ := strings.Cut(w, "=")
+		return !slices.ContainsFunc(d.Spec.Attributes, func(at v1alpha1.ExternalAttribute) bool { return at.Name == name && isIdentifying(&at) })
+	})
+}
+
+func isIdentifying(at *v1alpha1.ExternalAttribute) bool {
+	return at.Behaviour == v1alpha1.BehaviourNamevar || at.Behaviour == v1alpha1.BehaviourParameter
+}
+
+// identify sets the Namevars of an external type that are not set from a name: the only one, or several, separated.
+func identify(d *definition.Definition, name string, values map[string]any) error {
+	all := d.Namevars()
+	open := slices.DeleteFunc(slices.Clone(all), func(at v1alpha1.ExternalAttribute) bool { return values[at.Name] != nil })
+	parts, whole := d.Split(name)
+	switch {
+	case len(open) == len(all) && !whole:
+		parts = []string{name}
+	case len(open) == len(all):
+	case len(open) > 0:
+		parts = strings.SplitN(name, d.Spec.NamevarSeparator, len(open))
+	case d.NameOf(values) != name:
+		return fmt.Errorf("the name %q is another one than that of the attributes, %q: leave out one of them", name, d.NameOf(values))
 	}
-	for i, part := range parts {
-		all[of[i].Name], _ = externalValue(d, of[i].Name, part) // any other value is reported with its type
+	for i, at := range open {
+		if i < len(parts) {
+			values[at.Name], _ = externalValue(d, at.Name, parts[i]) // any other value is reported with its type
+		} else if at.Default == "" {
+			return missing(d, at.Name)
+		}
 	}
-	return all
+	return nil
+}
+
+func missing(d *definition.Definition, namevar string) error {
+	var names, form []string
+	for _, at := range d.Namevars() {
+		names, form = append(names, at.Name), append(form, strings.ToUpper(at.Name))
+	}
+	return fmt.Errorf("%s is missing: a %s is identified by %s; add %s=VALUE, or write the name as %s",
+		namevar, d.Spec.Kind, strings.Join(names, " and "), namevar, strings.Join(form, d.Spec.NamevarSeparator))
 }
 
 // externalValue returns the interpretation of a text that has the type of an attribute. An attribute that the type lacks
