@@ -29,7 +29,7 @@ type Options struct {
 //
 //   - Each command is confined to reading, without a network and sockets, except as Options and [host.Cmd].Services say.
 //   - It refuses Fettle's own files with an [*own.Error], also new ones, and leaves their names out of directories above them.
-//   - Everything fails once ctx has ended, even amid a file, and beyond the limits.
+//   - Everything fails once ctx has ended, even while a file is read, and beyond the limits.
 func Simulation(ctx context.Context, h host.Reader, o Options) host.Reader {
 	s := &simulation{ctx: ctx, access: o.Access}
 	s.left.bytes, s.left.names = meter{"bytes of files", o.Limits.Bytes, 0}, meter{"names of files", o.Limits.Names, 0}
