@@ -178,7 +178,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		Expect(stopping).To(BeEmpty())
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False TakeoverHeld", "Stalled=True TakeoverHeld"))
 		Expect(messageOfZone(ctx, "example")).To(Equal("node " + first + " acts for it and is silent, and no other node takes over, " +
-			"because the agents of 2 of 3 nodes fell silent at about the same time: bring the agents back or, if the machine of " + first + " has stopped for good, delete that Node"))
+			"because the agents of 2 of 3 nodes fell silent at about the same time: bring the agents back or, if the machine of " + first + " will not return, delete that Node"))
 
 		By("the manager is another one")
 		w = successor(w)

@@ -180,14 +180,20 @@ func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
 		case p.Node != "":
 			nodes[p.Node].add(t, nil)
 			delete(a.unplaced, t.Remote)
-			if why := nodes[p.Node].Acts.Held; why != "" {
-				a.held[t.Remote] = fault.New(v1alpha1.ReasonTakeoverHeld,
-					"node %s acts for it and is silent, and no other node takes over, because %s: bring the agents back or, if the machine of %s has stopped for good, delete that Node", p.Node, why, p.Node)
-			}
+			a.held[t.Remote] = takeoverHeld(p.Node, nodes[p.Node].Acts.Held)
 		case a.unplaced[t.Remote] == nil:
 			a.unplaced[t.Remote] = unplaced(p, len(selected[t]))
 		}
 	}
+}
+
+// takeoverHeld explains why a silent node remains the acting one. It returns nil if it does not, for which why is "".
+func takeoverHeld(node, why string) *fault.Fault {
+	if why == "" {
+		return nil
+	}
+	return fault.New(v1alpha1.ReasonTakeoverHeld,
+		"node %s acts for it and is silent, and no other node takes over, because %s: bring the agents back or, if the machine of %s will not return, delete that Node", node, why, node)
 }
 
 // unplaced explains why no node acts for a resource.

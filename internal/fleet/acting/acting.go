@@ -71,7 +71,7 @@ func (n Node) state() (able, confirmed bool) {
 
 // keeps returns whether a silent node stays the acting one, and why if that does not end by itself. It does for another duration of its
 // Lease, after which all agents that stopped renewing at the same time are known, and for as long as too many of them did:
-// whoever delays the requests of agents must not thereby get their roles, and their secrets.
+// an attacker who delays the requests of agents must not get their roles and secrets.
 func (n Node) keeps() (keeps bool, held string) {
 	if s := n.Silence; s.With > 1 && s.With*100 > n.Nodes*n.MaxPercent {
 		return true, fmt.Sprintf("the agents of %d of %s fell silent at about the same time", s.With, text.Count(n.Nodes, "node"))
