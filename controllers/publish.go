@@ -169,7 +169,9 @@ func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
 }
 
 // maxPercent is the share of nodes that may lose resources, or fall silent, at once without a hold.
-func (r *Fleet) maxPercent() int { return *cmp.Or(r.MaxDeselection, new(deselection.DefaultMaxPercent)) }
+func (r *Fleet) maxPercent() int {
+	return *cmp.Or(r.MaxDeselection, new(deselection.DefaultMaxPercent))
+}
 
 // noteWrite notes the result of a write, which is nil if the cache is behind. That the API server rejects a
 // NodeCatalog concerns that node alone, and is no error.

@@ -39,7 +39,7 @@ type Fleet interface {
 // Options configure a page. All but Root are required.
 type Options struct {
 	// Root is the path below which the page is served, without the slash at its end: see [Guard].
-	Root  string
+	Root    string
 	Fleet   Fleet
 	Cluster string // its name in the title
 	Now     func() time.Time
