@@ -27,9 +27,6 @@ func (m *authored) check() error {
 	for name, op := range m.Operations() {
 		c.operation(name, op)
 	}
-	if m.Set != nil {
-		c.add(m.Set.takesInput(), "set gets no input: set its input to stdin, or add a jsonInputArg to its args")
-	}
 	c.schema(m.Schema)
 	return c.err()
 }
@@ -136,9 +133,6 @@ func (c *checker) schema(s *Schema) {
 		c.operation("schema.command", s.Command)
 	}
 }
-
-// takesInput reports whether a command gets properties.
-func (o *Operation) takesInput() bool { return o.Input != "" || o.exposesInput() }
 
 // exposesInput reports whether other users of the host can see properties, in arguments or an environment.
 func (o *Operation) exposesInput() bool {

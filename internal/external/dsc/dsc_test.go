@@ -78,7 +78,6 @@ func TestManifestsAreRefusedWithAnAlternative(t *testing.T) {
 		"no executable":           {`"executable": "thing", "input": "env"`, `"executable": "", "input": "env"`, "test.executable is missing"},
 		"unknown input":           {`"input": "env"`, `"input": "arg"`, `test.input "arg" is not known: use stdin or env`},
 		"unknown return":          {`"return": "state"`, `"return": "diff"`, `test.return "diff" is not known: use state or stateAndDiff`},
-		"no input of set":         {`"input": "stdin", "return": "stateAndDiff"`, `"return": "stateAndDiff"`, "set gets no input"},
 		"two inputs":              {`{"resourceTypeArg": "--type"}`, `{"jsonInputArg": "--again"}`, "more than one jsonInputArg"},
 		"unknown argument":        {`{"resourceTypeArg": "--type"}`, `{"typeArg": "--type"}`, "exactly one of"},
 		"two kinds of argument":   {`{"resourceTypeArg": "--type"}`, `{"resourceTypeArg": "--type", "whatIfArg": "-w"}`, "exactly one of"},

@@ -67,12 +67,22 @@ func (c *converter) several(from tree, kinds []string) tree {
 			c.lossy = true
 		}
 	}
-	if len(kinds) == 0 {
+	if len(kinds) == 0 || isAny(kinds) {
 		to["x-kubernetes-preserve-unknown-fields"] = true
 		return to
 	}
 	to[typeKeyword] = kinds
 	return to
+}
+
+// isAny reports whether types are all that a value can have besides null.
+func isAny(kinds []string) bool {
+	for _, kind := range []string{"string", "number", "boolean", typeArray, typeObject} {
+		if !slices.Contains(kinds, kind) {
+			return false
+		}
+	}
+	return true
 }
 
 // kept returns the keywords that stay as they are.

@@ -62,6 +62,7 @@ func resourceForms() []form {
 		r("`input` `env`", "", getSh, `"set": {"executable": "sh", "input": "env"}`, schema),
 		r("a sensitive property in arguments or the environment", "spec.attributes[text] is sensitive, but the command set gets it", getSh, `"set": {"executable": "sh", "input": "env"}`, embedded(`"text": {"type": "string", "format": "password"}`)),
 		r("`set` with `handlesExist`, `implementsPretest`, `return`, `whatIfReturns` and `whatIfArg`", "", getSh, `"set": {"executable": "sh", "args": [{"whatIfArg": "-w"}], "input": "stdin", "handlesExist": true, "implementsPretest": true, "return": "stateAndDiff", "whatIfReturns": "state"}`, embedded(`"_exist": {"type": "boolean"}`)),
+		r("`set` without input", "", getSh, `"set": {"executable": "sh"}`, schema),
 		r("`test` with `return`", "", getSh, setSh, `"test": {"executable": "sh", "input": "stdin", "return": "stateAndDiff"}`, schema),
 		r("`test` without `get`", "", `"test": {"executable": "sh", "input": "stdin", "return": "state"}`, schema),
 		r("`delete`, `validate`, `whatIf`", "", getSh, setSh, `"delete": {"executable": "sh", "input": "stdin"}, "validate": {"executable": "sh", "input": "stdin"}, "whatIf": {"executable": "sh", "input": "stdin"}`, schema),
