@@ -140,21 +140,6 @@ func (t typed) normalize(a *Attributes) {
 	}
 }
 
-// mayDeclare reports whether a listed resource belongs to the type: the schemas of its Namevars, and of attributes that can
-// have one value only, allow what it has. Others, such as those of another type with the same program, are not listed, so
-// that they are not purged.
-func (t typed) mayDeclare(values wire.State) bool {
-	for i := range t.Spec.Attributes {
-		at := &t.Spec.Attributes[i]
-		value, ok := values[at.Name]
-		identifies := at.Behaviour == v1alpha1.BehaviourNamevar || len(definition.Enum(at)) == 1
-		if ok && identifies && t.Conforms(at, value) != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // setDefaults sets the default of ensure. Those of other attributes are part of the catalog.
 func (t typed) setDefaults(a *Attributes) {
 	if a.ensure() == "" && t.Spec.Ensure.Default != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -157,7 +158,7 @@ func (p dscResource) listed(rows []dsc.State) (all []Attributes, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("export: row %d: %w", i+1, p.without(err, is))
 		}
-		if is.ensure() != resource.Absent && p.mayDeclare(is.values) {
+		if is.ensure() != resource.Absent && contract.Declarable(p.Definition, is.values) {
 			all = append(all, is)
 		}
 	}

@@ -115,7 +115,7 @@ func (p program) List(ctx context.Context, h resource.Reader) ([]Attributes, err
 			return nil, fmt.Errorf("list: %w", p.without(err, Attributes{values: answer.State}))
 		}
 		row := Attributes{values: values}
-		if row.ensure() == resource.Absent || !p.mayDeclare(values) {
+		if row.ensure() == resource.Absent || !contract.Declarable(p.Definition, values) {
 			continue
 		}
 		row.name = p.NameOf(values)

@@ -46,6 +46,7 @@ type tester struct {
 	kind    resource.Kind
 	def     *definition.Definition
 	example *manifest.Set
+	watched *laws.Watched
 	results []Result
 }
 
@@ -75,26 +76,46 @@ func (t *tester) run(ctx context.Context) {
 	if !t.add("the program is stored", err) {
 		return
 	}
+	t.live(ctx, program)
+	if t.def.Spec.Protocol == v1alpha1.ProtocolFettle {
+		t.add("each answer is to what was asked", t.watched.Fault())
+	}
+}
+
+// live tests the program before the example exists, while it does, and when it is removed.
+func (t *tester) live(ctx context.Context, program laws.Program) {
 	wanted := t.wanted()
-	t.check(ctx, "before", program, wanted)
-	t.apply(ctx)
-	t.check(ctx, "while it exists", program, wanted)
+	if !t.check(ctx, "before", program, wanted, slices.Concat(laws.Always(), laws.OfMissing())) {
+		return
+	}
+	applied := t.apply(ctx)
+	if !t.check(ctx, "while it exists", program, wanted, slices.Concat(laws.Always(), laws.OfExisting())) {
+		return
+	}
+	if applied {
+		t.add("a set after these changes nothing", t.changesNothing(ctx))
+	}
 	if t.def.Spec.Protocol == v1alpha1.ProtocolFettle {
 		t.add("secrets are in no answer's errors and notes, while it is changed", laws.SecretsStaySecretInSet(ctx, program, wanted))
 	}
-	if t.removable(provider) {
+	if program.Removable {
 		t.remove(ctx)
 	}
 }
 
-// check checks the laws of the protocol Fettle/1.
-func (t *tester) check(ctx context.Context, when string, program laws.Program, wanted []wire.Resource) {
+// check checks laws of the protocol Fettle/1. It reports whether the program can be tested further: each process of one that
+// hangs would be waited for.
+func (t *tester) check(ctx context.Context, when string, program laws.Program, wanted []wire.Resource, all []laws.Law) bool {
 	if t.def.Spec.Protocol != v1alpha1.ProtocolFettle {
-		return
+		return true
 	}
-	for _, l := range laws.All() {
-		t.add(l.Name+", "+when, l.Check(ctx, program, wanted))
+	for _, l := range all {
+		err := l.Check(ctx, program, wanted)
+		if t.add(l.Name+", "+when, err); errors.Is(err, context.DeadlineExceeded) {
+			return false
+		}
 	}
+	return true
 }
 
 // removable reports whether a provider has the feature that ensure: absent requires.
@@ -194,7 +215,9 @@ func (t *tester) attributes(ref resource.Ref) wire.State {
 
 func (t *tester) program(ctx context.Context, provider string) (laws.Program, error) {
 	dir, err := t.store.Dir(ctx, t.host, t.def)
-	p := laws.Program{Host: t.host, Definition: t.def, Provider: provider, Dir: dir}
+	t.watched = laws.Watch(t.host, t.def, dir)
+	t.host = t.watched
+	p := laws.Program{Host: t.host, Definition: t.def, Provider: provider, Dir: dir, Removable: t.removable(provider)}
 	for _, of := range t.def.Spec.Providers {
 		if of.Name == provider && len(of.Command) > 0 {
 			p.Command = definition.CommandIn(dir, of.Command)
@@ -220,12 +243,13 @@ func (t *tester) transact(ctx context.Context) (report.Report, error) {
 	return result, errors.Join(append(errs, err)...)
 }
 
-func (t *tester) apply(ctx context.Context) {
+// apply creates the example. It reports whether that succeeded.
+func (t *tester) apply(ctx context.Context) bool {
 	_, err := t.transact(ctx)
 	if !t.add("set brings the example in sync", err) {
-		return
+		return false
 	}
-	t.add("a second set changes nothing", t.changesNothing(ctx))
+	return t.add("a second set changes nothing", t.changesNothing(ctx))
 }
 
 func (t *tester) changesNothing(ctx context.Context) error {

@@ -79,17 +79,34 @@ func Listed(d *definition.Definition, answer wire.Answer) (wire.State, error) {
 	return state, namevars(d, nil, nil, state)
 }
 
-// Conforms returns an error if the schema of an attribute excludes a value. It says nothing of ensure.
+// Conforms returns an error if the schema of an attribute excludes a value. It says nothing of ensure. Of the match First, an
+// element may stand for the list.
 func Conforms(d *definition.Definition, state wire.State) error {
 	for i := range d.Spec.Attributes {
 		at := &d.Spec.Attributes[i]
-		if value, ok := state[at.Name]; ok {
+		value, ok := state[at.Name]
+		if _, list := value.([]any); ok && (list || at.Match != v1alpha1.MatchFirst) {
 			if err := d.Conforms(at, value); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Declarable reports whether a resource of the type could be the one with this state: the schemas of its Namevars, and of
+// attributes that can have one value only, allow what it has. Others belong to another type with the same program, or can't be
+// declared.
+func Declarable(d *definition.Definition, state wire.State) bool {
+	for i := range d.Spec.Attributes {
+		at := &d.Spec.Attributes[i]
+		value, ok := state[at.Name]
+		identifies := at.Behaviour == v1alpha1.BehaviourNamevar || len(definition.Enum(at)) == 1
+		if ok && identifies && d.Conforms(at, value) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Changes returns an error if one of the attributes that are out of sync can only be set when the resource is created.

@@ -4,7 +4,6 @@ package laws
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,8 @@ type Program struct {
 	// Command has the path of the program on the host, and Dir the directory with its files.
 	Command []string
 	Dir     string
+	// Removable means that the provider can remove resources.
+	Removable bool
 }
 
 // A Law is a check of a program with resources that its type allows.
@@ -31,13 +32,15 @@ type Law struct {
 	Check func(ctx context.Context, p Program, resources []wire.Resource) error
 }
 
-// All returns the laws of programs that only read.
-func All() []Law {
+// Always returns the laws of programs that only read, whether or not the resources exist.
+func Always() []Law {
 	return []Law{
 		{"get answers each name, with the same state each time", getIsStable},
 		{"canonicalize is idempotent, and leaves the output of get as it is", canonicalizeIsIdempotent},
 		{"get reads a resource that does not exist", getReadsAbsence},
 		{"check answers each name, without an error", checkAllowsTheRun},
+		{"validate answers each name, and allows the example", validateAllowsTheExample},
+		{"list has what get finds, and get finds what list has", listAgreesWithGet},
 		{"get answers other names", getAnswersOtherNames},
 		{"unknown requests are refused or ignored", unknownRequestsAreRefused},
 		{"invalid input ends the program", garbageEndsTheProgram},
@@ -45,11 +48,27 @@ func All() []Law {
 	}
 }
 
-// limit is how long a process may take.
-const limit = 30 * time.Second
+// OfMissing returns the laws for the time before set has created the resources.
+func OfMissing() []Law {
+	return []Law{{"get returns the present state, not the desired one", getIsNoEcho}}
+}
+
+// OfExisting returns the laws for the time after set has created the resources. They change the host.
+func OfExisting() []Law {
+	return []Law{
+		{"get returns values that the type allows", getConforms},
+		{"refresh answers each name, without an error", refreshAnswers},
+	}
+}
 
 func (p Program) hello() wire.Request {
 	return wire.Request{Request: wire.Hello, Protocol: wire.Protocol, Kind: p.Definition.Spec.ProgramKind, Version: p.Definition.Spec.Version, Provider: p.Provider}
+}
+
+// limit is how long a process may take.
+func (p Program) limit() time.Duration {
+	const most = 30 * time.Second
+	return min(most, time.Duration(p.Definition.Spec.TimeoutSeconds)*time.Second)
 }
 
 // command runs the program to read.
@@ -57,7 +76,7 @@ func (p Program) command(stdin []byte) host.Cmd {
 	access := p.Definition.Spec.Access
 	const maxOutput, maxMemory, maxTasks = 16 << 20, 512 << 20, 256
 	return host.Cmd{
-		Args: p.Command, Dir: p.Dir, Stdin: stdin, MaxOutput: maxOutput, Timeout: limit,
+		Args: p.Command, Dir: p.Dir, Stdin: stdin, MaxOutput: maxOutput, Timeout: p.limit(),
 		Confinement: &host.Confinement{ReadOnly: true, Network: access.Network, Sockets: access.Sockets, Memory: maxMemory, Tasks: maxTasks},
 	}
 }
@@ -77,7 +96,22 @@ func (p Program) answers(ctx context.Context, requests ...wire.Request) (wire.An
 	if err != nil {
 		return wire.Answers{}, err
 	}
-	res, err := p.ask(ctx, string(lines))
+	return decoded(p.ask(ctx, string(lines)))
+}
+
+// change is answers for a request that changes the host.
+func (p Program) change(ctx context.Context, request wire.Request) (wire.Answers, error) {
+	lines, err := wire.Encode(p.hello(), request)
+	if err != nil {
+		return wire.Answers{}, err
+	}
+	cmd := p.command(lines)
+	cmd.Confinement.ReadOnly = false
+	return decoded(p.Host.Run(ctx, cmd))
+}
+
+// decoded returns the answers in the output of a process that ended well.
+func decoded(res host.Result, err error) (wire.Answers, error) {
 	if err != nil {
 		return wire.Answers{}, err
 	}
@@ -88,149 +122,49 @@ func (p Program) answers(ctx context.Context, requests ...wire.Request) (wire.An
 	return a, a.Err
 }
 
-func getIsStable(ctx context.Context, p Program, resources []wire.Resource) error {
-	get := wire.Request{Request: wire.Get, Resources: resources}
-	first, err := p.answers(ctx, get)
-	if err != nil {
-		return err
-	}
-	second, err := p.answers(ctx, get)
-	if err != nil {
-		return err
-	}
-	for _, r := range resources {
-		one, err := first.Of(wire.Get, r.Name)
-		if err != nil {
-			return err
-		}
-		if two, err := second.Of(wire.Get, r.Name); err != nil || !reflect.DeepEqual(one.State, two.State) {
-			return fmt.Errorf("two reads of %q differ: %v and %v %w", r.Name, one.State, two.State, err)
-		}
-	}
-	return nil
-}
-
-func canonicalizeIsIdempotent(ctx context.Context, p Program, resources []wire.Resource) error {
-	if !p.Definition.Answers(v1alpha1.RequestCanonicalize) {
-		return nil
-	}
-	read, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: resources})
-	if err != nil {
-		return err
-	}
-	forms := slices.Clone(resources)
-	once, err := p.canonicalized(ctx, forms)
-	if err != nil {
-		return err
-	}
-	for _, r := range resources {
-		answer, err := read.Of(wire.Get, r.Name)
-		if err != nil {
-			return err
-		}
-		if answer.State != nil {
-			once = append(once, wire.Resource{Name: r.Name, Should: answer.State, Related: r.Related})
-		}
-	}
-	for _, r := range once { // one by one: the same name occurs twice
-		again, err := p.canonicalized(ctx, []wire.Resource{r})
-		if err != nil {
-			return err
-		}
-		if !reflect.DeepEqual(again[0].Should, r.Should) {
-			return fmt.Errorf("canonicalize of %q changes a canonical state: %v becomes %v", r.Name, r.Should, again[0].Should)
-		}
-	}
-	return nil
-}
-
-// canonicalized returns resources in canonical form.
-func (p Program) canonicalized(ctx context.Context, resources []wire.Resource) ([]wire.Resource, error) {
-	answers, err := p.answers(ctx, wire.Request{Request: wire.Canonicalize, Resources: resources})
+// states returns the states of resources, in the same order.
+func (p Program) states(ctx context.Context, resources []wire.Resource) ([]wire.State, error) {
+	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: resources})
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Clone(resources)
-	for i, r := range all {
-		answer, err := answers.Of(wire.Canonicalize, r.Name)
+	all := make([]wire.State, len(resources))
+	for i, r := range resources {
+		answer, err := answers.Of(wire.Get, r.Name)
 		if err != nil {
 			return nil, err
 		}
-		all[i].Should = answer.State
+		if answer.State["ensure"] != absent { // the same as null
+			all[i] = answer.State
+		}
 	}
 	return all, nil
 }
 
-func getReadsAbsence(ctx context.Context, p Program, resources []wire.Resource) error {
-	var all []wire.Resource
-	for _, r := range resources {
-		all = append(all, wire.Resource{Name: r.Name, Should: p.removal(r), Related: r.Related})
-	}
-	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		if _, err := answers.Of(wire.Get, r.Name); err != nil {
-			return fmt.Errorf("with only its Namevars and Parameters: %w", err)
-		}
-	}
-	return nil
-}
-
-func checkAllowsTheRun(ctx context.Context, p Program, resources []wire.Resource) error {
-	if !p.Definition.Answers(v1alpha1.RequestCheck) {
-		return nil
-	}
-	answers, err := p.answers(ctx, wire.Request{Request: wire.Check, Resources: resources})
-	if err != nil {
-		return err
-	}
-	for _, r := range resources {
-		if _, err := answers.Of(wire.Check, r.Name); err != nil {
-			return fmt.Errorf("%q of the example would prevent each run: %w", r.Name, err)
-		}
-	}
-	return nil
-}
+// absent is the value of ensure of resources that do not exist.
+const absent = "absent"
 
 // removal returns the attributes with which Fettle removes a resource that is no longer declared.
-func (p Program) removal(r wire.Resource) wire.State {
-	should := wire.State{"ensure": "absent"}
+func (p Program) removal(should wire.State) wire.State {
+	out := wire.State{"ensure": absent}
 	for i := range p.Definition.Spec.Attributes {
 		at := &p.Definition.Spec.Attributes[i]
 		remains := at.Behaviour == v1alpha1.BehaviourNamevar || at.Behaviour == v1alpha1.BehaviourParameter && !at.Sensitive
-		if value, ok := r.Should[at.Name]; ok && remains {
-			should[at.Name] = value
+		if value, ok := should[at.Name]; ok && remains {
+			out[at.Name] = value
 		}
 	}
-	return should
+	return out
 }
 
-func unknownRequestsAreRefused(ctx context.Context, p Program, resources []wire.Resource) error {
-	lines, err := wire.Encode(wire.Request{Request: "fly", Resources: resources[:1]})
-	if err != nil {
-		return err
+// removals returns the resources as they are removed.
+func (p Program) removals(resources []wire.Resource) []wire.Resource {
+	all := slices.Clone(resources)
+	for i := range all {
+		all[i].Should = p.removal(all[i].Should)
 	}
-	res, err := p.ask(ctx, string(lines))
-	if err != nil || res.ExitCode != 0 {
-		return err // it refused
-	}
-	if answer, err := wire.Decode(res.Stdout).Of("fly", resources[0].Name); err == nil {
-		return fmt.Errorf("the program answered a request that does not exist: %+v", answer)
-	}
-	return nil
+	return all
 }
 
-func garbageEndsTheProgram(ctx context.Context, p Program, _ []wire.Resource) error {
-	for _, garbage := range []string{"\x00\xff\n", "not JSON\n", "[]\n", `{"request":` + "\n"} {
-		res, err := p.ask(ctx, garbage)
-		if err != nil {
-			return fmt.Errorf("with %q as input: %w", garbage, err)
-		}
-		if res.ExitCode == 0 {
-			return fmt.Errorf("the program ignored %q: exit with another code than 0", garbage)
-		}
-	}
-	return nil
-}
+// nameOf returns the name of the resource with these attributes.
+func (p Program) nameOf(state wire.State) string { return p.Definition.NameOf(state) }

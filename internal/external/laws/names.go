@@ -29,11 +29,11 @@ func oddNames() []string {
 // getAnswersOtherNames asks about names that the type allows and that no resource has. A program may refuse an odd name, but not
 // a plain one, and not because of another one.
 func getAnswersOtherNames(ctx context.Context, p Program, resources []wire.Resource) error {
-	example := wire.Resource{Name: resources[0].Name, Should: p.removal(resources[0]), Related: resources[0].Related}
+	example := wire.Resource{Name: resources[0].Name, Should: p.removal(resources[0].Should), Related: resources[0].Related}
 	all := append([]wire.Resource{example}, p.renamed(example, append([]string{plainName}, oddNames()...))...)
 	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
 	if err != nil {
-		return err
+		return p.culprit(ctx, all, err)
 	}
 	state := func(r wire.Resource) (wire.State, error) {
 		answer, err := answers.Of(wire.Get, r.Name)
@@ -58,6 +58,16 @@ func getAnswersOtherNames(ctx context.Context, p Program, resources []wire.Resou
 	return nil
 }
 
+// culprit returns the error of the first resource with which the program fails alone, or that of all of them.
+func (p Program) culprit(ctx context.Context, all []wire.Resource, err error) error {
+	for _, r := range all {
+		if _, alone := p.answers(ctx, wire.Request{Request: wire.Get, Resources: []wire.Resource{r}}); alone != nil {
+			return fmt.Errorf("with the name %.40q: %w", r.Name, alone)
+		}
+	}
+	return err
+}
+
 // renamed returns the resource under other names, as far as its first Namevar that is text may have them.
 func (p Program) renamed(r wire.Resource, names []string) []wire.Resource {
 	of := p.Definition.Namevars()
@@ -72,11 +82,7 @@ func (p Program) renamed(r wire.Resource, names []string) []wire.Resource {
 		}
 		other := wire.Resource{Should: maps.Clone(r.Should), Related: r.Related}
 		other.Should[of[i].Name] = name
-		var parts []string
-		for _, a := range of {
-			parts = append(parts, fmt.Sprint(other.Should[a.Name]))
-		}
-		other.Name = p.Definition.Join(parts)
+		other.Name = p.nameOf(other.Should)
 		all = append(all, other)
 	}
 	return all

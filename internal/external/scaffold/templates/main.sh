@@ -15,7 +15,7 @@ state() {
 	fi
 }
 
-# change RESOURCE: creates, updates or removes a file. The file is written as a whole: an interrupted write leaves the old
+# change JSON: creates, updates or removes a file. The file is written as a whole: an interrupted write leaves the old
 # one.
 change() {
 	name=$(printf %s "$1" | jq -r .name)
@@ -35,7 +35,7 @@ while IFS= read -r line; do
 	hello) echo '{"answer":"hello","protocol":"Fettle/1"}' ;;
 	list)
 		for file in "$directory"/*; do
-			[ -f "$file" ] && answer list "${file##*/}" "{state: $(state "${file##*/}")}"
+			if [ -f "$file" ]; then answer list "${file##*/}" "{state: $(state "${file##*/}")}"; fi
 		done
 		;;
 	*)
