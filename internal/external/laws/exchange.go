@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Watched host compares the answers of a program with what it was asked, whoever asked. Safe for concurrent use.
+// A Watched host compares the answers of a program with what it was asked, by laws and by transactions. Safe for concurrent use.
 type Watched struct {
 	host.Host
 
