@@ -210,6 +210,49 @@ func TestBrokenProgramsFailTheirTest(t *testing.T) {
 	}
 }
 
+func TestAResourceOnWhichItsProgramFailsFailsAlone(t *testing.T) {
+	root, dir := copyOfRoot(t), t.TempDir()
+	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	program, typ := filepath.Join(dir, "note/main.py"), filepath.Join(dir, "note/type.yaml")
+	good := read(t, program)
+	put(t, typ, read(t, typ)+"  timeoutSeconds: 8\n")
+	for how, c := range map[string]struct{ body, want string }{
+		"crash":   {"os.kill(os.getpid(), 11)", "the program exited with 139"},
+		"hang":    {"__import__('time').sleep(1000)", "killed after its timeout of "},
+		"garbage": {"os.write(1, b'Traceback')", "a line of the program's output is not an answer"},
+		"memory":  {"[bytearray(1 << 20) for _ in range(1 << 20)]", "MemoryError"},
+	} {
+		for _, method := range []string{"read", "create"} {
+			if method == "create" && how == "hang" {
+				continue // it is a process like any other, and takes long
+			}
+			head := "    def " + method + "(self, resource):\n"
+			put(t, program, strings.Replace(good, head, head+"        if resource.name == 'c':\n            "+c.body+"\n", 1))
+			chmodAll(t, dir, "note/main.py")
+			built := author(t, dir, root, "type", "build", "note")
+			text := built.out
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				text += "---\n" + strings.ReplaceAll(hello, "hello", name)
+			}
+			put(t, filepath.Join(dir, "all.yaml"), text)
+			if err := os.RemoveAll(filepath.Join(root, "var/lib/notes")); err != nil {
+				t.Fatal(err)
+			}
+			got := author(t, dir, root, "apply", "--root", root, "-f", "all.yaml")
+			for _, name := range []string{"a", "b", "d", "e"} {
+				if !strings.Contains(got.out, "Note/"+name+": created") {
+					t.Errorf("%s in %s: %s is not created", how, method, name)
+				}
+			}
+			if shown := got.out + got.err; !strings.Contains(shown, "Note/c: ") || !strings.Contains(shown, c.want) {
+				t.Errorf("%s in %s: exit %d, want %s\n%s%s", how, method, got.code, c.want, got.out, got.err)
+			}
+		}
+	}
+}
+
 func TestTypesAndResourcesInOneManifest(t *testing.T) {
 	root, dir := copyOfRoot(t), t.TempDir()
 	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {

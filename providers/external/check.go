@@ -3,7 +3,6 @@ package external
 import (
 	"context"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -54,8 +53,8 @@ func (p program) PreRunCheck(ctx context.Context, h resource.Reader, wants []Att
 }
 
 // writing has the program change resources. Of those that a failed process was asked to change, only those are changed again
-// that it has left as they were.
-func (p program) writing(h resource.Writer, writes []resource.Write[Attributes]) inquiry {
+// that it has left as they were. It changed the others before it failed: they are added to made.
+func (p program) writing(h resource.Writer, writes []resource.Write[Attributes], made map[int]bool) inquiry {
 	wants := wantsOf(writes)
 	q := p.run(h, p.changes(writes), wire.Set)
 	read := p.reading(h, wants)
@@ -64,10 +63,18 @@ func (p program) writing(h resource.Writer, writes []resource.Write[Attributes])
 			return nil
 		}
 		answers := read.ask(ctx, of, limit)
-		return slices.DeleteFunc(slices.Clone(of), func(i int) bool {
+		var again []int
+		for _, i := range of {
 			is, err := p.state(answers, wants[i])
-			return err != nil || !reflect.DeepEqual(present(is), present(writes[i].Is))
-		})
+			switch {
+			case err != nil: // it is unknown what was changed
+			case reflect.DeepEqual(present(is), present(writes[i].Is)):
+				again = append(again, i)
+			default:
+				made[i] = true
+			}
+		}
+		return again
 	}
 	return q
 }

@@ -186,10 +186,34 @@ func TestWhatAFailedProcessChangedIsNotChangedAgain(t *testing.T) {
 		}
 		return res
 	})
-	failed, _ := failures(w.Apply(t, resources...))
+	lines := w.Apply(t, resources...)
 	equal(t, map[string]int{"z:0": 1, "z:1": 1, "z:2": 1, "z:3": 1}, sets)
-	if len(failed) != 4 {
-		t.Errorf("the report is %q", failed)
-	}
+	equal(t, []string{
+		"Entry/e0: output: the program changed it without an answer: the program exited with 137", "Entry/e0: created",
+		"Entry/e1: output: the program changed it without an answer: the program exited with 137", "Entry/e1: created",
+	}, lines[:4])
 	equal(t, []string(nil), w.Apply(t, resources...))
+}
+
+func TestWhatAFailedProcessChangedInPartFails(t *testing.T) {
+	t.Parallel()
+
+	w, _ := poisoned(t, 0)
+	once := true
+	w.registry.set = func(r wire.Resource) wire.Answer {
+		w.registry.has[r.Name] = wire.State{"zone": "z", "id": r.Should["id"]} // without its ttl
+		return wire.Answer{}
+	}
+	w.host.Handle("entry", func(cmd host.Cmd) host.Result {
+		res := w.registry.run(cmd)
+		if once && strings.Contains(string(cmd.Stdin), `"request":"set"`) {
+			once = false
+			return host.Result{ExitCode: 137}
+		}
+		return res
+	})
+	lines := strings.Join(w.Apply(t, "Entry/a {zone: z, id: 1, ttl: 60}", "Entry/b {zone: z, id: 2, ttl: 60}"), "\n")
+	if strings.Count(lines, "the change did not take effect: ttl is absent, should be 60") != 2 {
+		t.Errorf("the report is\n%s", lines)
+	}
 }

@@ -12,14 +12,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
+	"github.com/fettle-dev/fettle/internal/cli/typetest"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/providers/external"
 	"github.com/fettle-dev/fettle/providers/purge"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -215,7 +220,32 @@ func TestZonesAndRecordsOfPowerDNS(t *testing.T) {
 		equal(t, []string{"DNSRecord/good.example.org/A: removed", "DNSRecord/mail.example.org/TXT: removed"}, sorted(lines))
 		equal(t, []string{want[0], want[2], want[3]}, s.records(t))
 	})
+	t.Run("records hold to the laws of type test", func(t *testing.T) { s.holds(t, "dnsrecord") })
 	t.Run("a thousand records are read in one request", func(t *testing.T) { s.thousand(t) })
+	t.Run("zones hold to the laws of type test", func(t *testing.T) { s.holds(t, "dnszone") })
+}
+
+// holds tests a type of examples/dns, whose example it removes.
+func (s *dnsServer) holds(t *testing.T, name string) {
+	t.Helper()
+	all, err := authoring.Read(t.Context(), "../../../examples/dns/"+name+".yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(context.Context) ([]byte, error) { return yaml.Marshal(all[0]) }
+	types, faults := manifest.ReadTypes(t.Context(), []source.Source{{Name: name, Read: read}})
+	if err := manifest.Join(faults); err != nil {
+		t.Fatal(err)
+	}
+	results := typetest.Run(t.Context(), s.Host, providers.Kinds(), types, nil)
+	for _, r := range results {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.Name, r.Err)
+		}
+	}
+	if len(results) < 25 {
+		t.Errorf("there were only %d checks", len(results))
+	}
 }
 
 // forms applies records whose values can be written in several ways, all of which mean what a resolver is told.
