@@ -75,7 +75,7 @@ type WritableHandle interface {
 
 // Links says which symlinks are followed on the way to a path. The zero value follows those
 // that only root can have created: root owns the symlink and all directories above it, nobody
-// else can write to them or, if they are sticky, remove what is in them, and nobody else could until a
+// else can write to its directory, or rename what is in the others, and nobody else could until a
 // Chown or Chmod of this program changed that: they may have left symlinks of root's there.
 type Links struct {
 	Follow FollowLinks

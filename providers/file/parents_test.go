@@ -46,7 +46,7 @@ func linked(t *testing.T) (h *linux.Host, dir string) {
 func TestSymlinksAboveAFile(t *testing.T) {
 	for sentence, c := range map[string]struct{ spec, refused, written string }{
 		"root's link in root's directory is followed":                 {spec: `{path: /var/f, content: new}`, written: "data/f"},
-		"root's link in a sticky directory is followed":               {spec: `{path: /tmp/roots/f, content: new}`, written: "data/f"},
+		"root's link in a sticky directory is not followed":           {spec: `{path: /tmp/roots/f, content: new}`, refused: "symlink /tmp/roots is not followed: users other than root can write to its directory"},
 		"root's link in a user's directory is not followed":           {spec: `{path: /home/zed/roots/f, content: new}`, refused: "symlink /home/zed/roots is not followed: users other than root can write to its directory"},
 		"a user's link is not followed":                               {spec: `{path: /home/zed/conf/f, content: new}`, refused: "symlink /home/zed/conf is not followed: it belongs to user 1001"},
 		"a user's link in a sticky directory is not followed":         {spec: `{path: /tmp/zeds/f, content: new}`, refused: "it belongs to user 1001"},

@@ -80,6 +80,15 @@ func TestWhatAUserLeftInADirectoryOfRootLeadsNowhere(t *testing.T) {
 			}, says: "users other than root can write to /srv/app, above it",
 			runs: [][]string{{`{path: /srv/app/roots/data/f, owner: zed, mode: "0666"}`}},
 		},
+		"a symlink of root's that the user moved to a sticky directory": {
+			leaves: func(t *testing.T, dir string) {
+				leaveLinkOfRoot(t, dir)
+				must(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o755))
+				must(t, os.Chmod(filepath.Join(dir, "tmp"), os.ModeSticky|0o777)) //nolint:gosec // as on any host
+				must(t, os.Rename(filepath.Join(dir, "srv/app/data"), filepath.Join(dir, "tmp/data")))
+			}, says: "users other than root can write to its directory",
+			runs: [][]string{{`{path: /tmp/data/f, owner: zed, mode: "0666"}`}},
+		},
 		"a hard link, and a recursive File takes the directory": {
 			leaves: leaveHardLink, says: "/srv/app/data has several hard links",
 			runs: [][]string{{`{path: /srv/app, owner: root, recurse: true, mode: "0666"}`}},

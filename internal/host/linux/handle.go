@@ -67,7 +67,7 @@ func (n *handle) ReadDir() ([]string, error) {
 // Child implements [host.Handle].
 func (n *handle) Child(name string) (host.Handle, error) {
 	full := path.Join(n.f.Path, name)
-	child, err := n.f.Beneath(name, full)
+	child, err := n.h.root.Beneath(n.f, name, full)
 	if err != nil {
 		return nil, descriptor.LookupError(full, err)
 	}

@@ -47,6 +47,7 @@ type Options struct {
 type Host struct {
 	root     resolve.Root
 	rootFile *os.File // O_PATH
+	mounts   *os.File
 	follow   host.FollowLinks
 	entries  *entry.Entries
 	commands *command.Runner
@@ -61,14 +62,14 @@ func Open(opts Options) (*Host, error) {
 		return nil, fmt.Errorf("cannot open host: PID %d is negative: use 0 or a process", opts.PID)
 	}
 	h := &Host{}
-	if err := h.openRoot(rootPath(opts)); err != nil {
+	if err := h.openRoot(rootPath(opts), opts.PID); err != nil {
 		return nil, fmt.Errorf("cannot open host: %w", err)
 	}
 	commands, err := command.New(h, command.Options{
 		Root: h.root.FD, PID: opts.PID, Chroot: opts.Root != "" && path.Clean(opts.Root) != "/", Transient: opts.Transient,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open host: %w", err), h.rootFile.Close())
+		return nil, errors.Join(fmt.Errorf("cannot open host: %w", err), h.rootFile.Close(), h.mounts.Close())
 	}
 	h.commands = commands
 	return h, nil
@@ -85,21 +86,32 @@ func rootPath(opts Options) string {
 	}
 }
 
-func (h *Host) openRoot(dir string) error {
+func (h *Host) openRoot(dir string, pid int) error {
 	f, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
-	h.rootFile, h.root = f, resolve.Root{FD: int(f.Fd())}
+	if h.mounts, err = os.Open(mountinfo(pid)); err != nil {
+		return errors.Join(explainProc(err), f.Close())
+	}
+	h.rootFile, h.root = f, resolve.Root{FD: int(f.Fd()), Mounts: h.mounts}
 	h.entries = entry.New(h.root.FD)
 	_, err = h.Stat("/")
 	if err = explainOpenat2(err); err == nil {
 		err = explainProc(unix.Access(descriptor.Path(h.root.FD), unix.F_OK))
 	}
 	if err != nil {
-		return errors.Join(err, f.Close())
+		return errors.Join(err, f.Close(), h.mounts.Close())
 	}
 	return nil
+}
+
+// mountinfo returns the table of the mounts that a process sees, or the calling thread if it is 0.
+func mountinfo(pid int) string {
+	if pid > 0 {
+		return "/proc/" + strconv.Itoa(pid) + "/mountinfo"
+	}
+	return "/proc/thread-self/mountinfo"
 }
 
 // explainOpenat2 adds a remedy if the kernel, or a filter of system calls, lacks openat2.
@@ -119,7 +131,9 @@ func explainProc(err error) error {
 }
 
 // Close closes the host.
-func (h *Host) Close() error { return errors.Join(h.rootFile.Close(), h.commands.Close()) }
+func (h *Host) Close() error {
+	return errors.Join(h.rootFile.Close(), h.mounts.Close(), h.commands.Close())
+}
 
 // Query implements [host.Reader].
 func (h *Host) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {

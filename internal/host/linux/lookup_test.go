@@ -78,7 +78,7 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 		"root's, absolute":                                {links: []link{{"var/run", "/run", 0}}, path: "/var/run/x/f", found: "/run/x"},
 		"root's, upwards and beyond the root":             {links: []link{{"var/run", "../../../run", 0}}, path: "/var/run/x/f", found: "/run/x"},
 		"root's, through another of root's":               {links: []link{{"a", "b/x", 0}, {"b", "run", 0}}, path: "/a/f", found: "/run/x"},
-		"root's, in a sticky directory":                   {links: []link{{"tmp/l", "/etc", 0}}, path: "/tmp/l/f", found: "/etc"},
+		"root's, in a sticky directory":                   {links: []link{{"tmp/l", "/etc", 0}}, path: "/tmp/l/f", err: "users other than root can write to its directory"},
 		"root's, in a directory that all can write to":    {links: []link{{"open/l", "/etc", 0}}, path: "/open/l/f", err: "users other than root can write to its directory"},
 		"root's, in a directory that a group writes to":   {links: []link{{"shared/l", "/etc", 0}}, path: "/shared/l/f", err: "users other than root can write to its directory"},
 		"root's, in a user's directory":                   {links: []link{{"home/zed/l", "/etc", 0}}, path: "/home/zed/l/f", how: host.Links{Home: home}, err: "users other than root can write to its directory"},

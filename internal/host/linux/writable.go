@@ -51,7 +51,7 @@ func (h *Host) edit(top *descriptor.File, name, full string) (writable, error) {
 	if up == "" {
 		up = "."
 	}
-	fd, err := descriptor.OpenBeneath(top.FD, up, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := h.root.OpenBeneath(top.FD, up, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return writable{}, err
 	}
@@ -59,7 +59,7 @@ func (h *Host) edit(top *descriptor.File, name, full string) (writable, error) {
 	if err != nil {
 		return writable{}, err
 	}
-	child, err := dir.Beneath(base, full)
+	child, err := h.root.Beneath(dir, base, full)
 	if err != nil {
 		return writable{}, errors.Join(err, dir.Close())
 	}

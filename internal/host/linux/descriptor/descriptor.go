@@ -30,11 +30,11 @@ func Openat2(dir int, path string, how *unix.OpenHow) (fd int, err error) {
 	return -1, err
 }
 
-// OpenBeneath opens a relative path. It follows no symlink and cannot leave the directory.
+// OpenBeneath opens a relative path. It follows no symlink, enters no mount, which is EXDEV, and cannot leave the directory.
 func OpenBeneath(dir int, name string, flags uint64) (int, error) {
 	return Openat2(dir, name, &unix.OpenHow{
 		Flags:   flags | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
 	})
 }
 
@@ -74,7 +74,7 @@ func IsMountRoot(fd int) (bool, error) { return mountRoot(fd, "", unix.AT_EMPTY_
 
 func mountRoot(dir int, name string, flags int) (bool, error) {
 	var stx unix.Statx_t
-	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT, 0, &stx)
+	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT|unix.AT_STATX_DONT_SYNC, 0, &stx)
 	return err == nil && stx.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, Ignore(err, unix.ENOENT)
 }
 

@@ -25,14 +25,5 @@ func NewFile(fd int, path string) (*File, error) {
 	return &File{fd, path, info}, nil
 }
 
-// Beneath opens a child by a relative path. It follows no symlink. full is the path of the child, for messages.
-func (f *File) Beneath(name, full string) (*File, error) {
-	fd, err := OpenBeneath(f.FD, name, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, err
-	}
-	return NewFile(fd, full)
-}
-
 // Close closes the descriptor.
 func (f *File) Close() error { return unix.Close(f.FD) }

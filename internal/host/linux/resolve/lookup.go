@@ -28,7 +28,7 @@ func (r Root) Lookup(name string, links host.Links) (*descriptor.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return dir.Beneath(base, name)
+	return r.Beneath(dir, base, name)
 }
 
 // Parent opens the directory of a path and returns the name in it, "." for the root directory.
@@ -38,7 +38,7 @@ func (r Root) Parent(name string, links host.Links) (dir *descriptor.File, base 
 		base = "."
 	}
 	fd, err := r.open(up, unix.O_PATH|unix.O_DIRECTORY, links.Follow)
-	if err == nil && links.AtEnd && isSymlink(fd, base) {
+	if err == nil && links.AtEnd && r.isSymlink(fd, base) {
 		err = errors.Join(unix.ELOOP, unix.Close(fd))
 	}
 	if err == nil {
@@ -51,9 +51,17 @@ func (r Root) Parent(name string, links host.Links) (dir *descriptor.File, base 
 	return r.walk(name, links)
 }
 
-func isSymlink(dir int, name string) bool {
-	info, err := descriptor.Lstat(dir, name)
-	return err == nil && info.IsSymlink()
+func (r Root) isSymlink(dir int, name string) bool {
+	fd, err := r.step(dir, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return false
+	}
+	file, err := descriptor.NewFile(fd, name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return file.Info.IsSymlink()
 }
 
 // needsWalk reports whether the kernel stopped at a symlink that may be one to follow.

@@ -7,6 +7,7 @@ package resolve
 
 import (
 	"errors"
+	"io"
 	"path"
 	"strings"
 
@@ -17,7 +18,12 @@ import (
 )
 
 // A Root is the root directory, as an O_PATH descriptor that outlives it.
-type Root struct{ FD int }
+type Root struct {
+	FD int
+	// Mounts is the table of the host's mounts, mountinfo in proc(5). It is open, because a thread that looks for a file may be
+	// in a sandbox.
+	Mounts io.ReaderAt
+}
 
 // Open opens a path and follows all symlinks. With O_NOFOLLOW it does not follow one at the end.
 func (r Root) Open(path string, flags uint64) (int, error) {
@@ -38,11 +44,28 @@ func (r Root) open(name string, flags uint64, follow host.FollowLinks) (int, err
 	if !path.IsAbs(name) {
 		return -1, errNotAbsolute
 	}
-	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 	if follow != host.FollowAll {
 		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	}
-	return descriptor.Openat2(r.FD, TrimSlashes(name), &how)
+	fd, err := descriptor.Openat2(r.FD, TrimSlashes(name), &how)
+	if !errors.Is(err, unix.EXDEV) {
+		return fd, err
+	}
+	if follow != host.FollowAll {
+		return r.stepwise(r.FD, strings.TrimLeft(path.Clean(name), "/"), flags)
+	}
+	return r.walkAcross(name, flags)
+}
+
+// walkAcross opens a path that leads into a mount, and follows all symlinks.
+func (r Root) walkAcross(name string, flags uint64) (int, error) {
+	dir, base, err := r.walk(name, host.Links{Follow: host.FollowAll, AtEnd: flags&unix.O_NOFOLLOW == 0})
+	if err != nil {
+		return -1, err
+	}
+	fd, err := r.step(dir.FD, base, flags)
+	return fd, errors.Join(err, dir.Close())
 }
 
 var errNotAbsolute = errors.New("path is not absolute")

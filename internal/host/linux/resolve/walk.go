@@ -60,7 +60,7 @@ func (w *walker) here() *descriptor.File { return w.dirs[len(w.dirs)-1] }
 
 // enter goes into a directory.
 func (w *walker) enter(dir int, name, full string) error {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := w.root.step(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (w *walker) pass(file *descriptor.File, name string) error {
 }
 
 func (w *walker) open(name string) (*descriptor.File, error) {
-	fd, err := unix.Openat(w.here().FD, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := w.root.step(w.here().FD, name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}

@@ -91,13 +91,14 @@ func onlyRootRenames(dir host.FileInfo) bool {
 // Distrust returns why somebody other than root can have put a symlink where it is, as a clause; "" if nobody can. dirs
 // are the directories that lead to it, from the root directory down to its own.
 //
-// In a sticky directory, another user could have made a second hard link of one of root's symlinks.
+// A user can move a symlink of root's out of a directory of their own, and link one of another directory, into any directory that
+// they can write to, also a sticky one.
 func Distrust(link host.FileInfo, dirs []*descriptor.File) (why string, err error) {
 	own := dirs[len(dirs)-1]
 	switch {
 	case !IsRoot(link.UID):
 		return fmt.Sprintf("it belongs to user %d", link.UID), nil
-	case !onlyRootRenames(own.Info), !OnlyRootWrites(own.Info) && link.Nlink != 1:
+	case !OnlyRootWrites(own.Info):
 		return "users other than root can write to its directory", nil
 	}
 	for _, dir := range dirs {
