@@ -179,19 +179,21 @@ func (p dscResource) Precheck(ctx context.Context, h resource.Reader, writes []r
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		if errs[i] = p.initOnly(w); errs[i] == nil {
-			errs[i] = p.without(p.validated(ctx, h, w.Want), w.Want, w.Is)
+			errs[i] = p.without(p.validated(ctx, h, w.Is, w.Want), w.Want, w.Is)
 		}
 	}
 	return errs
 }
 
 // validated asks the resource whether a desired state is valid.
-func (p dscResource) validated(ctx context.Context, h resource.Reader, want Attributes) error {
+func (p dscResource) validated(ctx context.Context, h resource.Reader, is, want Attributes) error {
 	op := p.DSC.Manifest.Validate
 	if op == nil || want.ensure() == resource.Absent {
 		return nil
 	}
-	output, err := p.query(ctx, h, p.call("validate", op, want, p.desired(want)))
+	c := p.call("validate", op, want, p.desired(want))
+	c.is = is
+	output, err := p.query(ctx, h, c)
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (p dscResource) write(ctx context.Context, h resource.Writer, is, want Attr
 	if m.Set == nil {
 		return errors.New("the manifest has no set: the resource can only be read")
 	}
-	if err := p.validated(ctx, h, want); err != nil {
+	if err := p.validated(ctx, h, is, want); err != nil {
 		return err
 	}
 	for name, value := range is.canonical {
@@ -270,7 +272,7 @@ type dscCall struct {
 	op        *dsc.Operation
 	wants     []Attributes
 	instances []dsc.Instance // parallel to wants, or one without properties
-	is        Attributes     // for a call that makes changes
+	is        Attributes     // as far as it was read before
 	limit     time.Duration  // of the process; 0 is that of the type
 	// record returns further lines for debug logs; nil for none.
 	record func(recorder, host.Result) []string

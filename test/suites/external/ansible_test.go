@@ -49,8 +49,8 @@ func TestAnsibleModules(t *testing.T) {
 		a.adopt(t, "SecretLine", "example", "path=/etc/motd", "line=hello", "--ansible", "lineinfile")
 		a.declareSecret(t, "SecretLine", "line")
 		log := a.syslog(t)
-		a.write(t, "etc/secret.conf", "password = marker-old\n")
-		result := a.Report(t, "SecretLine/password {task: password, converged: true, path: /etc/secret.conf, regexp: '^password', line: password = marker-new}")
+		a.write(t, "etc/secret.conf", "password = \"marker-old\" \u00e9\n")
+		result := a.Report(t, `SecretLine/password {task: password, converged: true, path: /etc/secret.conf, regexp: '^password', line: 'password = "marker-new" ü \'}`)
 		shown := fmt.Sprintf("%+v", result)
 		if result.Counts.Changed != 1 || strings.Contains(shown, "marker") {
 			t.Errorf("the report is %q", shown)
