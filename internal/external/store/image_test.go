@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -319,7 +320,7 @@ func TestAPullThatIsKilledIsRepeated(t *testing.T) {
 // The child has a small file system of its own.
 func TestAFullDiskLeavesTheOtherImages(t *testing.T) {
 	large := newRegistry()
-	large.Local = append(slices.Clone(large.Local), archive.Source{Name: "zeros", Content: make([]byte, 2<<20)})
+	large.Local = append(slices.Clone(large.Local), archive.Source{Name: "large", Content: bytes.Repeat([]byte("x"), 2<<20)})
 	if dir := os.Getenv(childVar); dir != "" {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 			t.Fatal(err)
