@@ -51,7 +51,7 @@ func (r rules) writable(n host.WritableHandle, err error) (host.WritableHandle, 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.files.RefuseChange(n.Path(), n.Info()); err != nil {
+	if err := r.files.Refuse(n.Path(), n.Info()); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return writable{handle{n, r}, n}, nil
@@ -63,7 +63,7 @@ func (n writable) spare(name string) error {
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	return errors.Join(n.files.RefuseChange(child.Path(), child.Info()), child.Close())
+	return errors.Join(n.files.Refuse(child.Path(), child.Info()), child.Close())
 }
 
 // spareAll is spare for the files below as well.

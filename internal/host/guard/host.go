@@ -37,7 +37,7 @@ func (r rules) requireNoneBelow(path string, info host.FileInfo) error {
 func (g guarded) spare(name string) error {
 	info, err := g.Lstat(name)
 	if err == nil {
-		err = g.files.RefuseChange(name, info)
+		err = g.files.Refuse(name, info)
 	}
 	_, above := g.Stat(path.Dir(path.Clean(name)))
 	return cmp.Or(ignoreMissing(err), ignoreMissing(above))

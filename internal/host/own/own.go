@@ -6,7 +6,6 @@ package own
 
 import (
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 type Place struct {
 	Host  host.Reader
 	Paths []string
-	// Bucket is a directory below one of Paths. The contents in it can be read by those who know their sums: Files that are
-	// restored have them as their sources.
+	// Bucket is a directory below one of Paths. The directories in it do not count: Files that are restored have the contents in
+	// them as their sources, and there may be many.
 	Bucket string
 }
 
@@ -41,9 +40,8 @@ type id struct{ dev, ino uint64 }
 
 // A spot is where a file was found.
 type spot struct {
-	h        host.Reader
-	path     string
-	readable bool
+	h    host.Reader
+	path string
 }
 
 // An Error is the refusal of one of Fettle's own files.
@@ -63,36 +61,27 @@ func (e *Error) Error() string {
 // New returns the files of some places. It looks for them before the first answer.
 func New(places ...Place) *Files { return &Files{places: places} }
 
-// Refuse returns an *Error if nobody may read a file, which has this path, since it was one of Fettle's own when they were
-// last looked for.
+// Refuse returns an *Error if a file, which has this path, was one of Fettle's own when they were last looked for.
 func (f *Files) Refuse(path string, info host.FileInfo) error {
-	if at, found := f.spotOf(info); found && !at.readable {
+	if f.has(info) {
 		return &Error{Path: path}
 	}
 	return nil
 }
 
-// RefuseChange is Refuse for a file that is to be changed.
-func (f *Files) RefuseChange(path string, info host.FileInfo) error {
-	if _, found := f.spotOf(info); found {
-		return &Error{Path: path}
-	}
-	return nil
-}
-
-func (f *Files) spotOf(info host.FileInfo) (at spot, found bool) {
+func (f *Files) has(info host.FileInfo) bool {
 	if f == nil {
-		return at, false
+		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.look()
-	at, found = f.known[idOf(info)]
+	at, found := f.known[idOf(info)]
 	if found && !at.has(info) { // another file may have the number by now
 		f.find()
-		at, found = f.known[idOf(info)]
+		_, found = f.known[idOf(info)]
 	}
-	return at, found
+	return found
 }
 
 // margin is how far the times of files may be behind the clock.
@@ -158,7 +147,7 @@ func (f *Files) find() {
 // add adds a file and everything below it, and closes it.
 func (f *Files) add(p Place, file host.Handle) {
 	defer file.Close()
-	f.known[idOf(file.Info())] = spot{p.Host, file.Path(), p.isContent(file)}
+	f.known[idOf(file.Info())] = spot{p.Host, file.Path()}
 	if !file.Info().IsDir() {
 		return
 	}
@@ -167,16 +156,15 @@ func (f *Files) add(p Place, file host.Handle) {
 		return
 	}
 	for _, name := range names {
-		if child, err := file.Child(name); err == nil {
+		child, err := file.Child(name)
+		switch {
+		case err != nil:
+		case file.Path() == p.Bucket && child.Info().IsDir():
+			_ = child.Close()
+		default:
 			f.add(p, child)
 		}
 	}
-}
-
-// isContent reports whether a file is a content of the bucket.
-func (p Place) isContent(file host.Handle) bool {
-	const name = "/contents"
-	return p.Bucket != "" && file.Info().IsRegular() && strings.HasPrefix(file.Path(), p.Bucket+"/") && strings.HasSuffix(file.Path(), name)
 }
 
 func (f *Files) addAbove(h host.Reader, root string) {

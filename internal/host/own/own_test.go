@@ -106,3 +106,16 @@ func TestNilFilesAreNone(t *testing.T) {
 		t.Error("no files are some")
 	}
 }
+
+func TestSavedContentsCanBeSources(t *testing.T) {
+	t.Parallel()
+	h := hosttest.New(t)
+	h.Put("/state/bucket/ab/abcd/contents", "former")
+	h.Put("/state/bucket/secrets", "digests")
+	files := own.New(own.Place{Host: h, Paths: []string{"/state"}, Bucket: "/state/bucket"})
+	for path, want := range map[string]bool{"/state": true, "/state/bucket": true, "/state/bucket/secrets": true, "/state/bucket/ab/abcd/contents": false} {
+		if got := refused(t, h, files, path); got != want {
+			t.Errorf("%s is refused: %t", path, got)
+		}
+	}
+}
