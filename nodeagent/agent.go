@@ -53,7 +53,7 @@ type Agent struct {
 	start               func(f func(context.Context))
 	results             chan func(context.Context)
 	written             chan func() // results of writing the status, which also count during a run
-	asked               chan func() // what questions of the manager need done between runs
+	asked               chan func() // begin simulated runs
 	assembling, writing bool
 	confirming          atomic.Bool // a request is to open the fence
 
@@ -75,6 +75,8 @@ type Agent struct {
 	noticed time.Time
 	quick   quick
 	urgent  urgent
+	// simulation is the last simulated run; nil if it is known to have ended.
+	simulation *simulating
 	// started means that a run has finished since the agent started.
 	started bool
 }
@@ -160,6 +162,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.start(a.receiver().Run)
 	defer a.background.Wait()
 	defer stop(nil)
+	defer a.endSimulation()
 
 	a.keys.Load()
 	a.target = a.catalogs.LastGood()
@@ -190,9 +193,9 @@ func (a *Agent) step(ctx context.Context) {
 	case onWritten := <-a.written:
 		a.markBusy()
 		onWritten()
-	case answer := <-a.asked:
+	case begin := <-a.asked:
 		a.markBusy()
-		answer()
+		begin()
 	case <-a.disabled.ready():
 		a.markBusy()
 		a.onDisabled(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -28,37 +29,70 @@ func (a *Agent) receiver() *questions.Receiver {
 	}
 }
 
-// difference has the agent's goroutine compare the host with the target between two runs.
+// difference compares the host with the target between two runs.
 func (a *Agent) difference(ctx context.Context) (report.Report, error) {
-	return a.between(ctx, func() (report.Report, error) { return a.runner.simulate(ctx, a.target, a.known, simulation{}) })
+	return a.between(ctx, func(ctx context.Context, t *catalogs.Target, known resource.Facts) (report.Report, error) {
+		return a.runner.simulate(ctx, t, known, simulation{})
+	})
 }
 
-// plan has the agent's goroutine find out between two runs what a change of the target would do.
+// plan finds out between two runs what a change of the target would do.
 func (a *Agent) plan(ctx context.Context, change *reports.Proposal) (report.Report, error) {
-	return a.between(ctx, func() (report.Report, error) { return a.runner.plan(ctx, a.target, change, a.known) })
+	return a.between(ctx, func(ctx context.Context, t *catalogs.Target, known resource.Facts) (report.Report, error) {
+		return a.runner.plan(ctx, t, change, known)
+	})
 }
 
-// between has the agent's goroutine simulate a run between two others.
-func (a *Agent) between(ctx context.Context, simulate func() (report.Report, error)) (result report.Report, err error) {
-	done := make(chan struct{})
-	answer := func() {
-		defer close(done)
-		if ctx.Err() != nil { // nobody waits any more
-			return
+// errRunDue ends a simulated run.
+var errRunDue = errors.New("a run of the host was due")
+
+// between simulates a run between two others, beside the agent's goroutine. A run that is due does not wait for it: it ends at once,
+// and is simulated again afterwards, as long as somebody waits.
+func (a *Agent) between(ctx context.Context, simulate func(context.Context, *catalogs.Target, resource.Facts) (report.Report, error)) (result report.Report, err error) {
+	for {
+		done := make(chan struct{})
+		begin := func() {
+			if a.target == nil || a.known == nil {
+				err = errors.New("no run has taken place since the agent started")
+				close(done)
+				return
+			}
+			one, end := context.WithCancelCause(ctx)
+			one, target, known := host.WithAbort(one, one), a.target, a.known
+			a.endSimulation() // there is none, unless two questions are handled at once
+			a.simulation = &simulating{end, done}
+			go func() {
+				defer close(done)
+				defer end(nil)
+				if result, err = simulate(one, target, known); errors.Is(context.Cause(one), errRunDue) {
+					err = errRunDue
+				}
+			}()
 		}
-		if a.target == nil || a.known == nil {
-			err = errors.New("no run has taken place since the agent started")
-			return
+		select {
+		case a.asked <- begin:
+		case <-ctx.Done():
+			return result, ctx.Err()
 		}
-		result, err = simulate()
+		if <-done; !errors.Is(err, errRunDue) {
+			return result, err
+		}
 	}
-	select {
-	case a.asked <- answer:
-	case <-ctx.Done():
-		return result, ctx.Err()
+}
+
+// A simulating run has not ended yet.
+type simulating struct {
+	end  context.CancelCauseFunc
+	done <-chan struct{}
+}
+
+// endSimulation ends a simulated run, and waits for that: it reads what runs change.
+func (a *Agent) endSimulation() {
+	if a.simulation != nil {
+		a.simulation.end(errRunDue)
+		<-a.simulation.done
+		a.simulation = nil
 	}
-	<-done
-	return result, err
 }
 
 func (a *Agent) reports() ([]questions.Stored, error) {

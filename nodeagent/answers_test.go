@@ -2,8 +2,12 @@ package nodeagent_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,4 +155,50 @@ func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(want)))
 		})
 	}
+}
+
+// A plan that takes for ever delays no correction: it gives way, and begins again.
+func TestPlanGivesWayToRuns(t *testing.T) {
+	t.Parallel()
+	cfg := controlplane.StartAggregated(t)
+	w := newWorld(t, cfg)
+	_, hub := nodequestions.ServeHub(t, cfg, nil)
+	m := w.machine(t)
+	huge := filepath.Join(m.root, "etc/huge")
+	must(t, os.WriteFile(huge, nil, 0o600))
+	must(t, os.Truncate(huge, 15<<30)) // takes longer to read than somebody waits, and nothing to store
+	m.start()
+	is := m.applied(m.should(fileEntry("a", "one\n")))
+	audited := v1alpha1.CatalogEntry{Kind: "File", Name: "huge", Attributes: &runtime.RawExtension{Raw: []byte(`{"path":"/etc/huge"}`)}, Audit: []string{"content"}}
+	ended := make(chan error, 1)
+	plan := func() {
+		_, err := hub.Propose(t.Context(), m.name, &reports.Proposal{Base: is.Status.AppliedDigest, Digest: "next", Entries: []v1alpha1.CatalogEntry{audited}})
+		ended <- err
+	}
+	reads := func() bool {
+		open, _ := filepath.Glob("/proc/self/fd/*")
+		return slices.ContainsFunc(open, func(fd string) bool {
+			to, _ := os.Readlink(fd)
+			return to == huge
+		})
+	}
+	m.Eventually(func() bool { return hub.Connected(m.name) }).WithTimeout(time.Minute).Should(BeTrue())
+	const attempts = 10 // the machine may be too slow for the time of one question
+	for range attempts {
+		go plan()
+		m.Eventually(func() bool { return reads() || len(ended) > 0 }).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(BeTrue(), "the plan reads the file")
+		m.file("a").write("drift\n")
+		m.Eventually(func(g Gomega) {
+			m.clock.Step(time.Second)
+			g.Expect(m.file("a").text()).To(Equal("one\n"))
+		}).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(Succeed(), "drift is corrected")
+		gaveWay := len(ended) == 0
+		if err := <-ended; err == nil {
+			t.Fatal("the plan read the whole file: it has to be larger")
+		}
+		if gaveWay {
+			return
+		}
+	}
+	t.Errorf("%d plans ended before the drift was corrected", attempts)
 }

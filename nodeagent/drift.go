@@ -51,6 +51,7 @@ func (a *Agent) correctQuickly(ctx context.Context) {
 	if len(drifted) == 0 {
 		return
 	}
+	a.endSimulation()
 	before, noticed := a.failure, a.takeNoticed()
 	result, err := a.runner.run(ctx, task{
 		Target: a.target, facts: a.known, prev: a.status.Resources, acts: a.acts(), only: drifted, settled: a.quick.settled,

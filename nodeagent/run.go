@@ -16,6 +16,7 @@ import (
 
 // run runs the target and updates the status.
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
+	a.endSimulation()
 	before := a.failure
 	a.failure, a.quick, a.urgent = nil, quick{}, urgent{}
 	noticed := a.takeNoticed()
