@@ -155,8 +155,8 @@ func (r *run) inCatalog(ctx context.Context, c *entry) *entry {
 	if len(c.situation.Changes) == 0 {
 		return nil
 	}
-	if owner := r.owners[c.Thing()]; owner != nil {
-		return owner
+	if c.Resource.Traits().CanonicalNames { // which generators did not know
+		return r.owners[c.Thing()]
 	}
 	if !c.Resource.Abilities().Identify {
 		return nil

@@ -54,8 +54,8 @@ func TestGroupsAreListed(t *testing.T) {
 	got, err := bound.Kind(group.Type()).Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
 	want := []resource.Instance{
-		{Namevar: "root", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
-		{Namevar: "web", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"web","ensure":"present","gid":1500,"members":["ann","bob"]}`)},
+		{Namevar: "root", CanonicalName: "root", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"root","ensure":"present","gid":0}`)},
+		{Namevar: "web", CanonicalName: "web", Provider: "groupadd", Exists: true, Attributes: json.RawMessage(`{"name":"web","ensure":"present","gid":1500,"members":["ann","bob"]}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("instances (-want +got):\n%s", diff)

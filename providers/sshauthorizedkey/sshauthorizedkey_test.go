@@ -284,11 +284,11 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 	got, err := bound.Kind(sshauthorizedkey.Type()).Instances(t.Context(), nil, resourcetest.Reader(h), "")
 	must(t, err)
 	want := []resource.Instance{
-		{Namevar: keys + ":unnamed-1", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+		{Namevar: keys + ":unnamed-1", CanonicalName: keys + ":unnamed-1", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
 			`{"name":"` + keys + `:unnamed-1","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + two + `","options":[]}`)},
-		{Namevar: "ann@laptop", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+		{Namevar: "ann@laptop", CanonicalName: "ann@laptop", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
 			`{"name":"ann@laptop","ensure":"present","user":"ann","type":"ssh-ed25519","key":"` + one + `","options":["restrict"]}`)},
-		{Namevar: "root@desk", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
+		{Namevar: "root@desk", CanonicalName: "root@desk", Provider: "openssh", Exists: true, Attributes: json.RawMessage(
 			`{"name":"root@desk","ensure":"present","user":"root","type":"ssh-ed25519","key":"` + two + `","options":[]}`)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -25,7 +25,7 @@ func TestAUserIsListedWithoutItsPassword(t *testing.T) {
 	})
 	got, err := bound.Kind(user.Type()).Instances(t.Context(), nil, resourcetest.Reader(h.ReadOnly()), "")
 	must(t, err)
-	want := []resource.Instance{{Namevar: "ann", Provider: "useradd", Exists: true, Attributes: json.RawMessage(
+	want := []resource.Instance{{Namevar: "ann", CanonicalName: "ann", Provider: "useradd", Exists: true, Attributes: json.RawMessage(
 		`{"name":"ann","ensure":"present","uid":1500,"gid":"4294967294","groups":["adm"],"home":"/home/ann","comment":"Ann","shell":"/bin/sh",` +
 			`"passwordMinAge":0,"passwordMaxAge":99999,"passwordWarnDays":7,"expiry":"2000-01-01"}`)}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -201,7 +201,9 @@ func TestFewAnswersOfANodeAreReceivedAtATime(t *testing.T) {
 		}
 		stop()
 		for _, done := range asked {
-			<-done
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("a question ended with %v", err)
+			}
 		}
 	})
 }

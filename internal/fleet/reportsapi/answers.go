@@ -48,7 +48,7 @@ func (s attachedAnswers) Connect(ctx context.Context, question string, _ runtime
 			return
 		}
 		answer.Name = question
-		accepted, err := nodeAnswers{s.clusterScoped, s.hub}.accept(ctx, answer)
+		accepted, err := nodeAnswers(s).accept(ctx, answer)
 		if err != nil {
 			responder.Error(err)
 			return
