@@ -34,9 +34,15 @@ func TestPuppetTypesOfTheResourceAPI(t *testing.T) {
 	})
 	t.Run("a secret is not shown", func(t *testing.T) {
 		equal(t, []string{"AccountNote/a: changed password"}, a.Apply(t, "AccountNote/a {name: ann, text: hi, password: marker-2}"))
-		lines := strings.Join(a.Apply(t, "AccountNote/c {name: carl, text: x, password: marker-3, force: false}"), "\n")
-		if strings.Contains(lines, "marker-3") || !strings.Contains(lines, "the note carl is locked") {
+		equal(t, []string{"AccountNote/c: created"}, a.Apply(t, `AccountNote/c {name: carl, text: x, password: 'marker-3 "q" \ ü'}`))
+		lines := strings.Join(a.Apply(t, `AccountNote/c {name: carl, text: other, password: 'marker-4 "p" \ é', force: false}`), "\n")
+		if !strings.Contains(lines, "the note carl is locked; [redacted]") {
 			t.Errorf("the report is %q", lines)
+		}
+		for _, part := range []string{"marker", `"q"`, `"p"`, `\"q`, `\"p`, "bWFya2Vy", "6d61726b6572", "xC3", "u00"} {
+			if strings.Contains(lines, part) {
+				t.Errorf("the report has %q: %q", part, lines)
+			}
 		}
 	})
 	t.Run("Puppet's data types are checked", func(t *testing.T) {
