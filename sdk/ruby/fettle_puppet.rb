@@ -22,32 +22,7 @@ $VERBOSE = nil # Puppet loads providers of the Resource API more than once
 
 module Fettle
   PROTOCOL = 'Fettle/1'
-  REDACTED = '[redacted]'
   MODULES = ['/etc/puppet/code/modules', '/etc/puppetlabs/code/environments/production/modules', '/usr/share/puppet/modules'].freeze
-
-  # Values of sensitive attributes that this process has seen. Messages must not have them.
-  class Secrets
-    def initialize
-      @texts = []
-    end
-
-    def add(value)
-      case value
-      when Hash then value.each_value { |v| add(v) }
-      when Array then value.each { |v| add(v) }
-      when nil, true, false then nil
-      else
-        text = value.to_s
-        @texts |= [text, text.inspect[1..-2], *text.split] unless text.empty?
-      end
-    end
-
-    def scrub(message)
-      @texts.sort_by { |t| -t.length }.inject(message.to_s) { |text, secret| text.gsub(secret, REDACTED) }
-    end
-  end
-
-  SECRETS = Secrets.new
 
   # Starts Puppet without a configuration of its own. Yields, and removes its state.
   def self.with_puppet
@@ -70,7 +45,7 @@ module Fettle
     Puppet::Util::Log.newdesttype(:fettle) do
       match(:fettle)
       def handle(message)
-        $stderr.puts(SECRETS.scrub("#{message.level}: #{message.source}: #{message.message}"))
+        $stderr.puts("#{message.level}: #{message.source}: #{message.message}")
       end
     end
     Puppet::Util::Log.newdestination(:fettle)
@@ -109,7 +84,6 @@ module Fettle
       @should = request['should'] || {}
       @is = request['is']
       @sensitive = request['sensitive'] || []
-      SECRETS.add([@should, @is || {}].map { |attributes| attributes.slice(*@sensitive) })
     end
 
     def absent?
@@ -127,8 +101,6 @@ module Fettle
       @types = @definition.attributes.to_h { |name, options| [name, Puppet::ResourceApi::DataTypeHandling.parse_puppet_type(name, options[:type])] }
       @provider = type.my_provider
       @context = Class.new(Puppet::ResourceApi::PuppetContext) { prepend Outcomes }.new(@definition)
-      # Wrapped values can be logged. The provider unwraps them where it needs them.
-      @sensitive = @types.select { |name, t| self.class.sensitive?(t) || @definition.attributes[name][:sensitive] || Fettle.sensitive_name?(name) }.keys
     end
 
     def self.sensitive?(type)
@@ -198,16 +170,10 @@ module Fettle
       [changes, answers]
     end
 
-    # ruby returns attributes as providers get them.
+    # ruby returns attributes as providers get them: values of the data type Sensitive are wrapped, so that Puppet does not log them.
     def ruby(attributes)
       attributes = attributes.slice(*@types.keys.map(&:to_s)).to_h { |k, v| [k.to_sym, v] }
-      attributes.each do |name, value|
-        next unless @sensitive.include?(name)
-
-        SECRETS.add(value)
-        wrapped = self.class.sensitive?(@types[name]) ? Puppet::Pops::Types::PSensitiveType::Sensitive.new(value) : value
-        attributes[name] = wrapped
-      end
+      attributes.each { |name, value| attributes[name] = Puppet::Pops::Types::PSensitiveType::Sensitive.new(value) if self.class.sensitive?(@types[name]) }
       attributes.each { |name, value| Puppet::ResourceApi::DataTypeHandling.validate(@types[name], value, name.to_s) unless name == :ensure }
     end
 
@@ -236,7 +202,6 @@ module Fettle
 
     def checked(row)
       @definition.check_schema(row)
-      @sensitive.each { |name| SECRETS.add(Fettle.plain(row[name])) }
       row[:ensure].to_s == 'absent' ? nil : plain(row).slice(*@types.keys.map(&:to_s)).compact
     end
 
@@ -261,7 +226,7 @@ module Fettle
         next if same.nil?
 
         key = name == :rsapi_custom_insync_trigger ? 'ensure' : name.to_s
-        verdicts[key] = message.to_s.empty? ? same : [same, SECRETS.scrub(message)]
+        verdicts[key] = message.to_s.empty? ? same : [same, message.to_s]
       end
     end
   end
@@ -294,7 +259,7 @@ module Fettle
 
     def record(titles, message)
       @errors ||= {}
-      [titles].flatten.each { |title| @errors[title] = SECRETS.scrub(message) }
+      [titles].flatten.each { |title| @errors[title] = message.to_s }
     end
   end
 
@@ -372,7 +337,6 @@ module Fettle
       raise 'this type of Puppet cannot remove resources' if resource.absent? && !@type.validattr?(:ensure)
 
       secret = [parameters, resource.is || {}].flat_map { |attributes| attributes.select { |k, _| resource.sensitive.include?(k.to_s) || Fettle.sensitive_name?(k) }.to_a }
-      secret.each { |_, value| SECRETS.add(value) }
       wanted = Puppet::Resource.new(@type.name, resource.name, parameters: parameters)
       wanted.sensitive_parameters = secret.map(&:first).map(&:to_sym).uniq
       wanted.to_ral
@@ -407,7 +371,6 @@ module Fettle
 
       values = current.select { |name, value| name == :ensure || (reported?(name) && value != :absent && !value.nil?) }
       values[:ensure] = @ensure_values.first if values.key?(:ensure) && !@ensure_values.include?(values[:ensure].to_s)
-      values.each { |name, value| SECRETS.add(value) if Fettle.sensitive_name?(name) }
       values.to_h { |name, value| [name.to_s, text(listed(name, Fettle.plain(value)))] }
     end
 
@@ -434,7 +397,7 @@ module Fettle
       return {} unless status.failed || status.failed_to_restart || status.skipped
 
       failures = status.events.select { |e| e.status == 'failure' }
-      messages = failures.map { |e| SECRETS.scrub(e.message) }
+      messages = failures.map(&:message)
       { error: messages.empty? ? 'Puppet failed or skipped it' : messages.uniq.join('; ') }
     end
   end
@@ -443,7 +406,7 @@ module Fettle
   def self.attempt
     yield
   rescue StandardError, ScriptError => e
-    { error: SECRETS.scrub(e.message.empty? ? e.class.name : e.message.strip) }
+    { error: e.message.empty? ? e.class.name : e.message.strip }
   end
 
   # answers returns the answers to a request by name.
@@ -492,7 +455,7 @@ if $PROGRAM_NAME == __FILE__
   begin
     Fettle.run(ARGV.fetch(0), $stdin.each_line)
   rescue StandardError, ScriptError => e
-    $stderr.puts(Fettle::SECRETS.scrub("#{e.class}: #{e.message}"))
+    $stderr.puts("#{e.class}: #{e.message}")
     exit(1)
   end
 end
