@@ -82,6 +82,9 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 	h, m := confinedMachine(t)
 	must(t, unix.Mknod(m.Root()+"/var/lib/device", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	must(t, unix.Mkfifo(m.Root()+"/var/lib/pipe", 0o666))
+	if out, err := m.Run(t.Context(), "sh", "-c", "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing"); err != nil {
+		t.Fatal(out, err)
+	}
 	pid := victim(t, m)
 	attempts := []struct{ name, confined, free string }{
 		{"create a file", "EROFS", "succeeded"},
@@ -112,6 +115,10 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 		{"watch file systems", "EPERM", "succeeded"},
 		{"keep memory in a file", "ENOSYS", "succeeded"},
 		{"share memory", "EPERM", "succeeded"},
+		{"share memory through a device", "EACCES", "succeeded"},
+		{"map a stack", "EPERM", "succeeded"},
+		{"raise the limit of the stack", "EPERM", "succeeded"},
+		{"consume a trace", "ENOENT", "succeeded"},
 		{"share memory by number", "ENOSYS", "succeeded"},
 		{"signal a process", "ESRCH", "succeeded"},
 		{"read the memory of a process", "ENOENT", "succeeded"},
@@ -136,6 +143,7 @@ func TestReadOnlyQueryCannotChangeTheHost(t *testing.T) {
 		fmt.Fprintf(&wantFree, "%s: %s\n", a.name, a.free)
 	}
 	cmd := confined("attack", pid)
+	cmd.Confinement.Memory = 256 << 20
 	res, err := h.Query(t.Context(), cmd)
 	must(t, err)
 	if diff := cmp.Diff(wantConfined.String(), string(res.Stdout)); diff != "" {

@@ -57,7 +57,19 @@ func (l Limits) setResources(pid int) error {
 		return nil
 	}
 	most := uint64(l.Memory)
-	return unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
+	if err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		return err
+	}
+	return limitStack(pid, most)
+}
+
+// limitStack limits the stack of the first thread, which is no data. It raises no limit.
+func limitStack(pid int, most uint64) error {
+	var now unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_STACK, nil, &now); err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_STACK, &unix.Rlimit{Cur: min(now.Cur, most), Max: min(now.Max, most)}, nil)
 }
 
 // become changes the user of the calling thread. The functions of Go would change that of all threads.

@@ -130,11 +130,12 @@ func leaseChecks() []unix.SockFilter {
 	)
 }
 
-// mapChecks prevent memory that processes share without a file.
+// mapChecks prevent memory that the limit of a process does not count: what processes share without a file, and stacks.
 func mapChecks() []unix.SockFilter {
-	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
+	const shared, stack = unix.MAP_SHARED | unix.MAP_ANONYMOUS, unix.MAP_GROWSDOWN
 	return slices.Concat(
 		load(argument(3)), masked(unix.MAP_TYPE|unix.MAP_ANONYMOUS), when(shared, failure(unix.EPERM)),
+		load(argument(3)), masked(stack), when(stack, failure(unix.EPERM)),
 		[]unix.SockFilter{returned(unix.SECCOMP_RET_ALLOW)},
 	)
 }

@@ -84,8 +84,9 @@ const (
 	small   = "mode=755,size=1m,nr_inodes=1k"
 )
 
-// hideDirectories mounts empty directories over those that have the sockets, pipes and devices of the host, and those
-// that everyone can write to. It skips missing ones, and /run with Services.
+// hideDirectories mounts empty directories over those that have the sockets, pipes and devices of the host, those that
+// everyone can write to, and those of the kernel whose files change when they are read. It skips missing ones, and /run with
+// Services.
 func hideDirectories(o Options) error {
 	for _, m := range []struct {
 		path, options string
@@ -95,6 +96,8 @@ func hideDirectories(o Options) error {
 		{"/var/tmp", scratch, unix.MS_NODEV | unix.MS_NOSUID},
 		{"/run", small, unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC},
 		{"/dev", small, unix.MS_NOSUID | unix.MS_NOEXEC},
+		{"/sys/kernel/debug", small, unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC},
+		{"/sys/kernel/tracing", small, unix.MS_NODEV | unix.MS_NOSUID | unix.MS_NOEXEC},
 	} {
 		if m.path == "/run" && o.Services {
 			continue
@@ -115,15 +118,23 @@ func makeDevices() error {
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, scratch); err != nil {
 		return fmt.Errorf("cannot mount /dev/shm: %w", err)
 	}
-	for name, dev := range map[string]uint64{
-		"null": unix.Mkdev(1, 3), "zero": unix.Mkdev(1, 5), "full": unix.Mkdev(1, 7),
-		"random": unix.Mkdev(1, 8), "urandom": unix.Mkdev(1, 9), "tty": unix.Mkdev(5, 0),
+	for _, device := range []struct {
+		name string
+		dev  uint64
+		mode fs.FileMode
+	}{
+		{"null", unix.Mkdev(1, 3), 0o666},
+		{"zero", unix.Mkdev(1, 5), 0o444}, // processes that can write to it can share memory that no limit counts
+		{"full", unix.Mkdev(1, 7), 0o666},
+		{"random", unix.Mkdev(1, 8), 0o666},
+		{"urandom", unix.Mkdev(1, 9), 0o666},
+		{"tty", unix.Mkdev(5, 0), 0o666},
 	} {
-		path := "/dev/" + name
-		if err := unix.Mknod(path, unix.S_IFCHR, int(dev)); err != nil { //nolint:gosec // a small number
+		path := "/dev/" + device.name
+		if err := unix.Mknod(path, unix.S_IFCHR, int(device.dev)); err != nil { //nolint:gosec // a small number
 			return fmt.Errorf("cannot create %s: %w", path, err)
 		}
-		if err := os.Chmod(path, 0o666); err != nil { // the umask applies to mknod
+		if err := os.Chmod(path, device.mode); err != nil { // the umask applies to mknod
 			return fmt.Errorf("cannot create %s: %w", path, err)
 		}
 	}
@@ -137,9 +148,9 @@ func makeDevices() error {
 
 // sealDirectories makes the hidden directories read-only in which nobody writes.
 func sealDirectories(o Options) error {
-	sealed := []string{"/dev", "/run"}
-	if o.Services {
-		sealed = sealed[:1]
+	sealed := []string{"/dev", "/sys/kernel/debug", "/sys/kernel/tracing"}
+	if !o.Services {
+		sealed = append(sealed, "/run")
 	}
 	for _, path := range sealed {
 		err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
