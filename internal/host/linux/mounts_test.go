@@ -96,6 +96,96 @@ func TestMountsOfUsersAreNotEntered(t *testing.T) {
 	}))
 }
 
+// A user can mount such a file system on anything in a directory at any time: on what looks like one of Fettle's own temporary files,
+// or on a file between two steps of its change.
+func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
+	_, dir := homes(t)
+	in := filepath.Join(dir, "home/zed/own")
+	for sentence, act := range map[string]func(ctx context.Context, d host.WritableHandle, mount func(name string) error) error{
+		"a file like a temporary one, and another is written": func(ctx context.Context, d host.WritableHandle, mount func(string) error) error {
+			if err := mount(".fettle-AAAAAAAAAAAAAAAAAAAAAAAAAA"); err != nil {
+				return err
+			}
+			_, err := d.WriteFile(ctx, "g", mine("x"))
+			return errors.Join(err, unix.EBUSY) // it is written
+		},
+		"a file that is written": func(ctx context.Context, d host.WritableHandle, mount func(string) error) error {
+			if err := mount("f"); err != nil {
+				return err
+			}
+			_, err := d.WriteFile(ctx, "f", mine("x"))
+			return err
+		},
+		"a file while it is written": func(ctx context.Context, d host.WritableHandle, mount func(string) error) error {
+			was, err := d.Child("f")
+			if err != nil {
+				return err
+			}
+			defer was.Close()
+			_, err = d.WriteFile(ctx, "f", host.NewFile{
+				UID: -1, GID: -1, Was: new(was.Info()), Check: func(context.Context, string) error { return mount("f") },
+			})
+			return err
+		},
+		"a file that changes its owner": func(_ context.Context, d host.WritableHandle, mount func(string) error) error {
+			f, err := d.Edit("f")
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return errors.Join(mount("f"), f.Chown(0, 0))
+		},
+		"a file that is removed": func(_ context.Context, d host.WritableHandle, mount func(string) error) error {
+			f, err := d.Child("f")
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return errors.Join(mount("f"), d.Remove("f", new(f.Info())))
+		},
+		"a file that a symlink replaces": func(_ context.Context, d host.WritableHandle, mount func(string) error) error {
+			if err := mount("f"); err != nil {
+				return err
+			}
+			_, err := d.Symlink("/etc", "f")
+			return err
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			put(t, filepath.Join(in, "f"), "f")
+			must(t, os.Chown(filepath.Join(in, "f"), zed, zed))
+			must(t, thread.Run(func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+				if err != nil {
+					return err
+				}
+				h, err := linux.Open(linux.Options{Root: dir})
+				if err != nil {
+					return err
+				}
+				defer h.Close()
+				d, err := h.Edit("/home/zed/own", host.Links{})
+				if err != nil {
+					return err
+				}
+				defer d.Close()
+				err = act(ctx, d, func(name string) error {
+					if name != "f" {
+						put(t, filepath.Join(in, name), "")
+					}
+					return mute(ctx, t, filepath.Join(in, name), zed, unix.S_IFREG)
+				})
+				if !errors.Is(err, unix.EBUSY) && !errors.Is(err, host.ErrChanged) || ctx.Err() != nil {
+					t.Errorf("got %v, %v", err, ctx.Err())
+				}
+				return nil
+			}))
+		})
+	}
+}
+
 // mute mounts a file system of a user that does not answer until ctx ends.
 func mute(ctx context.Context, t *testing.T, dir string, user, kind int) error {
 	t.Helper()

@@ -84,9 +84,22 @@ func mountRoot(dir int, name string, flags int) (bool, error) {
 func RequireNoMount(dir int, name string) error {
 	mounted, err := IsMountPoint(dir, name)
 	if mounted {
-		return fmt.Errorf("%s is a mount point: unmount it first: %w", name, unix.EBUSY)
+		return mountPoint(name)
 	}
 	return err
+}
+
+func mountPoint(name string) error {
+	return fmt.Errorf("%s is a mount point: unmount it first: %w", name, unix.EBUSY)
+}
+
+// OpenName opens a name in a directory, and no symlink. A mount point is an error: its file system may be a user's, and never answer.
+func OpenName(dir int, name string, flags uint64) (int, error) {
+	fd, err := OpenBeneath(dir, name, flags|unix.O_NOFOLLOW)
+	if errors.Is(err, unix.EXDEV) {
+		err = mountPoint(name)
+	}
+	return fd, err
 }
 
 // Ignore returns err unless it is one of these.

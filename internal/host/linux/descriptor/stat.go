@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"errors"
 	"io/fs"
 	"time"
 
@@ -24,13 +25,14 @@ func Stat(fd int) (host.FileInfo, error) {
 	return fileInfo(&st), nil
 }
 
-// Lstat describes the file with a name in a directory: unix.ENOENT if there is none.
-func Lstat(dir int, name string) (host.FileInfo, error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return host.FileInfo{}, err
+// Lstat describes the file with a name in a directory: unix.ENOENT if there is none. A mount point is an error.
+func Lstat(dir int, name string) (info host.FileInfo, err error) {
+	fd, err := OpenName(dir, name, unix.O_PATH)
+	if err != nil {
+		return info, err
 	}
-	return fileInfo(&st), nil
+	info, err = Stat(fd)
+	return info, errors.Join(err, unix.Close(fd))
 }
 
 func fileInfo(st *unix.Stat_t) host.FileInfo {

@@ -74,7 +74,7 @@ func (e Entry) restrict(a *attributes, old *replaced) error {
 
 // open opens the file with the entry's name, nil if there is none.
 func (e Entry) open(was *host.FileInfo) (*replaced, error) {
-	fd, err := unix.Openat(e.Dir, e.Base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := descriptor.OpenName(e.Dir, e.Base, unix.O_PATH)
 	if errors.Is(err, unix.ENOENT) {
 		if was != nil && was.Ino != 0 {
 			return nil, host.ErrChanged

@@ -48,7 +48,7 @@ var staged = regexp.MustCompile(`^\.fettle-[A-Z2-7]{26}$`)
 
 // removeAbandoned removes a staged file unless it is locked, by the process that is writing it.
 func removeAbandoned(dir int, name string) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := descriptor.OpenName(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return
 	}
