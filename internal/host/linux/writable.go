@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux/entry"
 	"github.com/fettle-dev/fettle/internal/host/linux/resolve"
 	"github.com/fettle-dev/fettle/internal/host/linux/trust"
+	"github.com/fettle-dev/fettle/internal/host/linux/xattr"
 )
 
 // A writable implements [host.WritableHandle].
@@ -73,11 +74,17 @@ func (n writable) Chown(uid, gid int) error {
 	}
 	becomes := func(is host.FileInfo) host.FileInfo {
 		if uid != -1 {
-			is.UID = uid
+			is.UID, is.Mode = uid, 0 // the mode may change with the access list
 		}
 		return is
 	}
-	return n.change("chown", becomes, func() error { return unix.Fchownat(n.f.FD, "", uid, gid, unix.AT_EMPTY_PATH) })
+	return n.change("chown", becomes, func() error {
+		err := unix.Fchownat(n.f.FD, "", uid, gid, unix.AT_EMPTY_PATH)
+		if was := n.f.Info; err != nil || uid == -1 || uid == was.UID || trust.IsRoot(was.UID) || was.IsSymlink() {
+			return err
+		}
+		return xattr.RemoveLists(n.f.FD) // after the change: until then, its owner could set them again
+	})
 }
 
 // Chmod implements [host.WritableHandle].

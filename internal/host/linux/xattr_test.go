@@ -64,6 +64,7 @@ func acl(owner, user, group, mask, other uint16) []byte {
 const (
 	accessList  = "system.posix_acl_access"
 	defaultList = "system.posix_acl_default"
+	takenMark   = "trusted.fettle.taken"
 )
 
 // attributes returns the extended attributes of a file by name. For an access list it returns only whether it exists.
@@ -221,6 +222,50 @@ func TestRootFileInheritsNoACLFromUser(t *testing.T) {
 		}
 		if got := attributes(t, filepath.Join(dir, "roots")); got[accessList] == "" {
 			t.Errorf("instead of root's file it has %q", got)
+		}
+	})
+}
+
+// An access list that a user made must not outlast the user's ownership: the mode that a File sets would let the user in again, and a
+// directory would pass its list on to root's new files.
+func TestChownRemovesListsOfTheFormerOwner(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		for sentence, c := range map[string]struct {
+			was, uid, gid int
+			keeps         bool
+			mode          uint32 // then
+		}{
+			"root takes a user's":        {1234, 0, -1, false, 0o640},
+			"another user gets a user's": {1234, 1235, -1, false, 0o640},
+			"a user's gets a group":      {1234, -1, 0, true, 0o660},
+			"a user's stays":             {1234, 1234, -1, true, 0o660},
+			"root gives its own away":    {0, 1234, -1, true, 0o660},
+		} {
+			for _, kind := range []string{"file", "directory"} {
+				p := filepath.Join(dir, "x")
+				err := os.RemoveAll(p)
+				if kind == "file" {
+					err = errors.Join(err, os.WriteFile(p, nil, 0o600))
+				} else {
+					err = errors.Join(err, os.Mkdir(p, 0o700), unix.Setxattr(p, defaultList, acl(7, 7, 5, 7, 0), 0))
+				}
+				err = errors.Join(err, os.Chown(p, c.was, c.was), unix.Setxattr(p, accessList, acl(6, 6, 4, 6, 0), 0))
+				n, openErr := h.Edit("/x", host.Links{})
+				if err = errors.Join(err, openErr); err != nil {
+					t.Error(err)
+					return
+				}
+				err = errors.Join(n.Chown(c.uid, c.gid), n.Close())
+				info, statErr := h.Stat("/x")
+				got := attributes(t, p)
+				if _, taken := got[takenMark]; taken != (kind == "directory" && c.uid == 0) {
+					t.Errorf("%s %s: its mark is %v", sentence, kind, taken)
+				}
+				delete(got, takenMark)
+				if err = errors.Join(err, statErr); err != nil || len(got) > 0 != c.keeps || info.Mode != c.mode {
+					t.Errorf("%s %s: %v, has mode %04o and %q", sentence, kind, err, info.Mode, got)
+				}
+			}
 		}
 	})
 }

@@ -33,6 +33,58 @@ func Remove(fd int, name string) error {
 
 func ignoreNone(err error) error { return descriptor.Ignore(err, unix.ENODATA, unix.ENOTSUP) }
 
+// RemoveLists removes the access lists of a file or a directory. Its group then has what the list gave it: without a list, the
+// mode of the group would be the list's mask.
+func RemoveLists(fd int) error {
+	list, err := Get(fd, AccessACL)
+	if err == nil && list != nil {
+		err = unix.Setxattr(descriptor.Path(fd), AccessACL, asMode(list), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove its access list: %w", err)
+	}
+	if err := Remove(fd, DefaultACL); err != nil {
+		return fmt.Errorf("cannot remove the access list that it gives to new files: %w", err)
+	}
+	return nil
+}
+
+// Parts of an access list.
+const (
+	listHeader, listEntry                         = 4, 8
+	tagOwner, tagGroup, tagMask, tagOthers uint16 = 0x01, 0x04, 0x10, 0x20
+)
+
+// entries calls visit with the tag and the permissions of each entry of an access list.
+func entries(list []byte, visit func(tag uint16, entry []byte)) {
+	for e := listHeader; e+listEntry <= len(list); e += listEntry {
+		visit(binary.LittleEndian.Uint16(list[e:]), list[e:e+listEntry])
+	}
+}
+
+// asMode returns an access list of owner, group and others alone, which the kernel keeps as a mode.
+func asMode(list []byte) []byte {
+	mask := ^uint16(0)
+	entries(list, func(tag uint16, e []byte) {
+		if tag == tagMask {
+			mask = binary.LittleEndian.Uint16(e[2:])
+		}
+	})
+	basic := slices.Clone(list[:listHeader])
+	entries(list, func(tag uint16, e []byte) {
+		switch tag {
+		case tagGroup:
+			e = slices.Clone(e)
+			binary.LittleEndian.PutUint16(e[2:], binary.LittleEndian.Uint16(e[2:])&mask)
+		case tagOwner, tagOthers:
+		default:
+			return
+		}
+		basic = append(basic, e...)
+	})
+	return basic
+}
+
 // sized makes a call that first returns the size of its result, which may change until the next call.
 func sized(call func([]byte) (int, error)) (data []byte, err error) {
 	for range descriptor.MaxRetries {
@@ -87,13 +139,12 @@ func outlives(name string) bool {
 // WithoutMask returns an access list that grants nothing by its mask and nothing to all others. The mode of
 // the file sets both again, and may allow less than before.
 func WithoutMask(list []byte) []byte {
-	const header, entry, mask, others = 4, 8, 0x10, 0x20
 	list = slices.Clone(list)
-	for e := header; e+entry <= len(list); e += entry {
-		if tag := binary.LittleEndian.Uint16(list[e:]); tag == mask || tag == others {
-			binary.LittleEndian.PutUint16(list[e+2:], 0)
+	entries(list, func(tag uint16, e []byte) {
+		if tag == tagMask || tag == tagOthers {
+			binary.LittleEndian.PutUint16(e[2:], 0)
 		}
-	}
+	})
 	return list
 }
 
