@@ -69,18 +69,15 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	c.EnableMetrics, c.EnableProfiling = false, false
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.MaxRequestBodyBytes = 2*questions.MaxQuestions, maxChanging, v1alpha1.MaxPlanBytes
 	c.LongRunningFunc = withoutInFlightLimit
+	plansAtOnce := &bodies{encoder: codecs}
 	c.BuildHandlerChainFunc = func(next http.Handler, c *server.Config) http.Handler {
-		return server.DefaultBuildHandlerChain(admitAnswers(hub, codecs, next), c)
+		return server.DefaultBuildHandlerChain(admitAnswers(hub, codecs, plansAtOnce.admit(next)), c)
 	}
 	namer := openapi.NewDefinitionNamer(public)
 	c.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Fettle"
 	c.OpenAPIConfig = server.DefaultOpenAPIConfig(definitions, namer)
 	c.OpenAPIConfig.Info.Title = "Fettle"
-	plansAtOnce := &bodies{encoder: codecs}
-	c.BuildHandlerChainFunc = func(h http.Handler, c *server.Config) http.Handler {
-		return server.DefaultBuildHandlerChain(plansAtOnce.admit(h), c)
-	}
 	s, err := c.Complete(nil).New("fettle-reports", server.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)

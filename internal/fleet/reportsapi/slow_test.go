@@ -57,6 +57,40 @@ func TestSlowAnswersDelayNobody(t *testing.T) {
 	}
 }
 
+// An answer is refused while two others of its node are received, before it is read.
+func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+	must(t, w.admin.Create(t.Context(), node))
+	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
+	must(t, err)
+	cfg := rest.AnonymousClientConfig(w.cfg)
+	cfg.BearerToken = token
+	c, err := rest.HTTPClientFor(cfg)
+	must(t, err)
+	go func() { _, _ = w.hub.Ask(t.Context(), "web-1", v1alpha1.TopicReports) }()
+	w.eventually("the question is open", func() error { return nil }, func(error) bool { return len(w.hub.Open("web-1")) == 1 })
+	for range 2 {
+		done, err := w.hub.Receive("web-1")
+		must(t, err)
+		defer done()
+	}
+	name := w.hub.Open("web-1")[0].Name
+	for _, path := range []string{"nodeanswers", "nodequestions/" + name + "/" + v1alpha1.SubresourceAnswer} {
+		url := strings.TrimSuffix(cfg.Host, "/") + "/apis/" + v1alpha1.GroupVersion.String() + "/" + path
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("neither is this an answer"))
+		must(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := c.Do(request)
+		must(t, err)
+		if must(t, response.Body.Close()); response.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("a third answer, by %s: %s", path, response.Status)
+		}
+	}
+}
+
 // sendSlowly sends an answer that begins and then stops, until ctx ends. It returns when the API server has the beginning.
 func (w *world) sendSlowly(ctx context.Context, token, path string) {
 	w.Helper()
