@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -69,7 +70,8 @@ func (p dscResource) query(ctx context.Context, h resource.Reader, c dscCall) ([
 	cmd.Confinement.ReadOnly = true
 	cmd.Confinement.Network, cmd.Confinement.Sockets = p.Spec.Access.Network, p.Spec.Access.Sockets
 	res, err := h.Query(ctx, cmd)
-	return res.Stdout, p.failure(c, res, err)
+	res, excess := contract.Bounded(res)
+	return res.Stdout, p.failure(c, res, excess, err)
 }
 
 // run calls a command that makes changes.
@@ -79,10 +81,11 @@ func (p dscResource) run(ctx context.Context, h resource.Writer, c dscCall) ([]b
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
 	res, err := p.change(ctx, h, cmd)
+	res, excess := contract.Bounded(res)
 	for _, warning := range dsc.Texts(dsc.Messages(res.Stderr), dsc.LevelWarn) {
 		h.Note("warning: " + p.callRecorder(c).with(res.Stdout).message(warning) + "\n")
 	}
-	return res.Stdout, p.failure(c, res, err)
+	return res.Stdout, p.failure(c, res, excess, err)
 }
 
 // command returns the command of a call, in the directory of the type's files.
@@ -97,9 +100,9 @@ func (p dscResource) command(ctx context.Context, h host.Reader, c dscCall) (hos
 	}
 	args := definition.CommandIn(dir, slices.Concat([]string{c.op.Executable}, call.Args))
 	cmd := host.Cmd{
-		Args: args, Env: call.Env, Dir: dir, Stdin: call.Stdin, MaxOutput: maxOutput,
+		Args: args, Env: call.Env, Dir: dir, Stdin: call.Stdin, MaxOutput: contract.MaxOutput,
 		Timeout:     cmp.Or(c.limit, p.timeout()),
-		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
+		Confinement: contract.Confined(),
 	}
 	record := func(r recorder, res host.Result) []string {
 		lines := []string{p.identity()}
@@ -140,12 +143,12 @@ func (p dscResource) identity() string {
 }
 
 // failure returns why a call failed; nil if it did not.
-func (p dscResource) failure(c dscCall, res host.Result, err error) error {
+func (p dscResource) failure(c dscCall, res host.Result, excess, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.name, err)
-	case res.Truncated:
-		return fmt.Errorf("%s: the command wrote more than %d MiB", c.name, maxOutput>>20)
+	case excess != nil:
+		return fmt.Errorf("%s: the command %w", c.name, excess)
 	case res.ExitCode != 0:
 		return p.callRecorder(c).with(res.Stdout).without(fmt.Errorf("%s: %s", c.name, p.DSC.Manifest.Failure(res.ExitCode, res.Stderr)))
 	}

@@ -3,6 +3,7 @@ package external_test
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +252,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 		"there is no such zone":                                     {Error: "there is no such zone"},
 		"the type string for ttl: it must be integer":               {State: wire.State{"ttl": "1"}},
 		`the attribute "ttls" in inSync`:                            {State: wire.State{"ttl": "1"}, InSync: map[string]wire.Verdict{"ttls": {InSync: true}}},
+		"the program wrote more than 200000 values":                 {State: wire.State{"tags": slices.Repeat([]any{true}, 300_000)}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -19,13 +19,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Limits of the processes of a program.
-const (
-	maxOutput = 8 << 20   // of each stream, in bytes: decoded, it takes many times as much of the agent's memory
-	maxMemory = 512 << 20 // in bytes
-	maxTasks  = 256
-)
-
 // A program is a provider: it asks a program that users bring, in the protocol Fettle/1.
 type program struct{ declared }
 
@@ -258,9 +251,9 @@ func (p program) command(ctx context.Context, h host.Reader, r recorder, request
 		return host.Cmd{}, err
 	}
 	cmd := host.Cmd{
-		Args: definition.CommandIn(dir, p.provider.Command), Dir: dir, Stdin: stdin, MaxOutput: maxOutput,
+		Args: definition.CommandIn(dir, p.provider.Command), Dir: dir, Stdin: stdin, MaxOutput: contract.MaxOutput,
 		Timeout:     p.timeout(),
-		Confinement: &host.Confinement{Memory: maxMemory, Tasks: maxTasks},
+		Confinement: contract.Confined(),
 	}
 	return r.recorded(cmd, nil), nil
 }
@@ -268,11 +261,12 @@ func (p program) command(ctx context.Context, h host.Reader, r recorder, request
 // answersOf decodes the output of a process, without secrets in its texts: neither those that it was sent nor those that it printed.
 // How it ended explains what it did not answer.
 func answersOf(r recorder, res host.Result, err error) wire.Answers {
+	res, excess := contract.Bounded(res)
 	r = r.with(res.Stdout)
 	a := wire.Decode(res.Stdout).Redacted(r.text)
 	switch {
-	case res.Truncated:
-		a.Err = fmt.Errorf("the program wrote more than %d MiB", maxOutput>>20)
+	case excess != nil:
+		a.Err = fmt.Errorf("the program %w", excess)
 	case err != nil:
 		a.Err = err
 	case res.ExitCode != 0:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
@@ -119,6 +120,7 @@ func (r recorder) recorded(cmd host.Cmd, further func(recorder, host.Result) []s
 	}
 	cmd.Repeat = "cd " + quoted(cmd.Dir) + " && " + call
 	cmd.Show = func(res host.Result) string {
+		res, _ = contract.Bounded(res)
 		all := r.with(res.Stdout)
 		shown := prefixed("reply: ", all.lines(res.Stdout))
 		shown = append(shown, prefixed("stderr: ", all.lines(res.Stderr))...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -73,11 +74,11 @@ func (p Program) limit() time.Duration {
 
 // command runs the program to read.
 func (p Program) command(stdin []byte) host.Cmd {
-	access := p.Definition.Spec.Access
-	const maxOutput, maxMemory, maxTasks = 16 << 20, 512 << 20, 256
+	confinement := contract.Confined()
+	confinement.ReadOnly = true
+	confinement.Network, confinement.Sockets = p.Definition.Spec.Access.Network, p.Definition.Spec.Access.Sockets
 	return host.Cmd{
-		Args: p.Command, Dir: p.Dir, Stdin: stdin, MaxOutput: maxOutput, Timeout: p.limit(),
-		Confinement: &host.Confinement{ReadOnly: true, Network: access.Network, Sockets: access.Sockets, Memory: maxMemory, Tasks: maxTasks},
+		Args: p.Command, Dir: p.Dir, Stdin: stdin, MaxOutput: contract.MaxOutput, Timeout: p.limit(), Confinement: confinement,
 	}
 }
 
@@ -117,6 +118,10 @@ func decoded(res host.Result, err error) (wire.Answers, error) {
 	}
 	if res.ExitCode != 0 {
 		return wire.Answers{}, fmt.Errorf("the program exited with %d: %s", res.ExitCode, strings.TrimSpace(string(res.Stderr)))
+	}
+	res, err = contract.Bounded(res)
+	if err != nil {
+		return wire.Answers{}, fmt.Errorf("the program %w", err)
 	}
 	a := wire.Decode(res.Stdout)
 	return a, a.Err

@@ -30,6 +30,9 @@ const (
 	part = 8
 )
 
+// maxParts bounds the memory for parts, which a program can make large: a value that it reads may be secret.
+const maxParts = 500_000
+
 // Secrets are values that must not be shown. The zero value has none. It is immutable.
 type Secrets struct {
 	literals []string // as they are
@@ -47,7 +50,8 @@ type Secrets struct {
 //
 //   - A text is replaced, and each part of it of 8 bytes and each word of at least 4.
 //   - A text that contains a shorter one as a word is replaced entirely: what remained would tell the secret.
-//   - No text is shown beside one that has little else than quotes and backslashes, because encodings change these most.
+//   - No text is shown beside one that has little else than quotes and backslashes, because encodings change these most, or beside more
+//     than half a megabyte of secrets.
 //   - For a number, every number is replaced, and for a boolean every word that may be one, for the same reason, and because programs
 //     write numbers in many ways.
 func Of(values ...any) Secrets {
@@ -280,6 +284,10 @@ func questioned(form string) string {
 // addParts adds the parts and the words of a text.
 func (s *Secrets) addParts(form string) {
 	for at := 0; at+part <= len(form); at++ {
+		if len(s.parts) >= maxParts {
+			s.opaque = true
+			return
+		}
 		s.addPart(form[at : at+part])
 	}
 	for _, word := range append(strings.Fields(form), form) {

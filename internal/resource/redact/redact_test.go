@@ -214,6 +214,24 @@ func TestValuesBesideHiddenOnesTellNone(t *testing.T) {
 	}
 }
 
+// A program that tells much more than a secret can have must not take the memory of an agent.
+func TestSecretsOfManyMegabytesHideAllTexts(t *testing.T) {
+	t.Parallel()
+
+	var long strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&long, "%d;", i*i)
+	}
+	secrets := redact.Of(long.String(), "Marked-5ecret")
+	if got := secrets.Text("no such user"); got != redact.Mark {
+		t.Errorf("the text becomes %q", got)
+	}
+	tree := secrets.Value(map[string]any{"a": "x " + long.String(), "b": "Marked-5ecret", "c": "no such user"})
+	if diff := cmp.Diff(map[string]any{"a": "x " + redact.Mark, "b": redact.Mark, "c": "no such user"}, tree); diff != "" {
+		t.Errorf("(-want +got):\n%.400s", diff)
+	}
+}
+
 func TestLongTextsAreSearched(t *testing.T) {
 	t.Parallel()
 
