@@ -36,18 +36,10 @@ func Bounded(res host.Result) (host.Result, error) {
 // boundary returns where the line begins that has more values than allowed, or the length of the output. Values are counted by
 // what is before them in lists and objects.
 func boundary(output []byte) int {
-	count, quoted, escaped := 0, false, false
+	var at place
+	count := 0
 	for i, c := range output {
-		switch {
-		case c == '\n':
-			quoted, escaped = false, false
-		case escaped:
-			escaped = false
-		case quoted && c == '\\':
-			escaped = true
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ',' || c == '[' || c == '{'):
+		if at.isBeforeValue(c) {
 			count++
 		}
 		if count > maxValues {
@@ -55,4 +47,24 @@ func boundary(output []byte) int {
 		}
 	}
 	return len(output)
+}
+
+// A place is one in lines of JSON. The zero value is the beginning of a line.
+type place struct{ quoted, escaped bool }
+
+// isBeforeValue moves over a byte, and reports whether a value may follow it in a list or an object.
+func (p *place) isBeforeValue(c byte) bool {
+	switch {
+	case c == '\n':
+		*p = place{}
+	case p.escaped:
+		p.escaped = false
+	case c == '"':
+		p.quoted = !p.quoted
+	case p.quoted:
+		p.escaped = c == '\\'
+	default:
+		return c == ',' || c == '[' || c == '{'
+	}
+	return false
 }

@@ -63,7 +63,7 @@ func (l Limits) setResources(pid int) error {
 	return limitStack(pid, most)
 }
 
-// limitStack limits the stack of the first thread, which is no data. It raises no limit.
+// limitStack limits the stack of the first thread, which RLIMIT_DATA does not count. It raises no limit.
 func limitStack(pid int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_STACK, nil, &now); err != nil {
