@@ -218,6 +218,16 @@ type ExternalAttribute struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
 	Name string `json:"name"`
+	// programName is the program's name of a Namevar that has another one in the kind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
+	ProgramName string `json:"programName,omitempty"`
+	// programValue is the program's value of a Namevar that is text: {host} stands for the value of the Namevar host. It has the
+	// Namevar itself once, and others that have no programValue, such as {host}.{domain}.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	ProgramValue string `json:"programValue,omitempty"`
 	// description for users.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -89,7 +89,8 @@ func TestDerivedTypesPassTheirTest(t *testing.T) {
 	if got := author(t, dir, root, "type", "new", "Note"); got.code != 0 {
 		t.Fatal(got.err)
 	}
-	put(t, filepath.Join(dir, "secret/type.yaml"), `{apiVersion: fettle.dev/v1alpha1, kind: ExternalType, metadata: {name: privatenotes}, base: ../note, fixed: {mode: "0600"}, spec: {
+	put(t, filepath.Join(dir, "secret/type.yaml"), `{apiVersion: fettle.dev/v1alpha1, kind: ExternalType, metadata: {name: privatenotes}, base: ../note, fixed: {mode: "0600"},
+		namevars: [{name: topic, programName: name, programValue: "private-{topic}", schema: {type: string, maxLength: 40, pattern: "^[a-z0-9-]+$"}}], spec: {
 		kind: PrivateNote, version: 1.0.0, description: Manages a note that only root reads.,
 		example: "{apiVersion: types.fettle.dev/v1alpha1, kind: PrivateNote, metadata: {name: example}, spec: {nodeSelector: {}, properties: {content: hello}}}"}}`)
 	got := author(t, dir, root, "type", "test", "secret")
@@ -103,7 +104,7 @@ func TestDerivedTypesPassTheirTest(t *testing.T) {
 	if got := author(t, dir, root, "apply", "--root", root, "-f", "a.yaml"); got.code != 0 {
 		t.Fatal(got.out + got.err)
 	}
-	if info, err := os.Stat(filepath.Join(root, "var/lib/notes/a")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(root, "var/lib/notes/private-a")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v", info, err)
 	}
 	put(t, filepath.Join(dir, "b.yaml"), strings.Replace(read(t, filepath.Join(dir, "a.yaml")), "content: a}", `content: a, mode: "0644"}`, 1))

@@ -372,3 +372,50 @@ func TestAPurgeSparesWhatADerivedTypeManages(t *testing.T) {
 	w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...)
 	equal(t, 3, len(s.has))
 }
+
+// hosts is a type with the program of another one, whose first Namevar it computes from two of its own.
+const hosts = `
+metadata: {name: hosts}
+spec:
+  kind: Host
+  programKind: Acct
+  version: 1.0.0
+  description: Manages a host.
+  attributes:
+  - {name: label, programName: left, programValue: "{label}.{right}.", description: One., behaviour: Namevar, schema: {type: string, pattern: "^[a-z]+$"}}
+  - {name: right, description: Another., behaviour: Namevar, schema: {type: string}}
+  - {name: shell, description: Its shell., schema: {type: string}}
+  requests: [List]
+  providers:
+  - {name: plain, command: [./acct]}
+  source: {files: {acct: "#!/bin/false"}}
+`
+
+func TestADerivedTypeRenamesAndComputesNamevars(t *testing.T) {
+	t.Parallel()
+
+	w := newWorldOf(t, pair)
+	s := newObjects(t, w, pairKey)
+	w.Kinds = append(w.Kinds, external.Kind(define(t, hosts), store.New(w.host, "/var/lib/fettle/programs")), bound.Kind(purge.Type()))
+	for _, key := range [][2]string{{"old.org.", "org"}, {"other", "org"}, {"Old.net.", "net"}} {
+		s.has[fmt.Sprintf("%q+%q", key[0], key[1])] = wire.State{"left": key[0], "right": key[1]}
+	}
+	catalog := []string{"Host/a {label: www, right: org, shell: /bin/sh}", "Acct/b {left: left, right: b}"}
+	equal(t, []string{"Acct/b: created", "Host/a: created"}, slices.Sorted(slices.Values(w.Apply(t, catalog...))))
+	equal(t, wire.State{"ensure": "present", "left": "www.org.", "right": "org", "shell": "/bin/sh"}, s.has[`"www.org."+"org"`])
+	equal(t, []string(nil), w.Apply(t, catalog...))
+
+	s.has[`"www.org."+"org"`]["shell"] = "/bin/false"
+	equal(t, []string{"Host/a: shell changed /bin/false to /bin/sh"}, w.Apply(t, catalog...))
+
+	// It removes what it could have made; the purge of the base spares what it manages.
+	equal(t, []string{"Host/old/org: removed"}, w.Apply(t, append(catalog, "Purge/all {kind: Host, confirm: Host}")...))
+	equal(t, []string{"Acct/Old.net./net: removed", "Acct/other/org: removed"}, slices.Sorted(slices.Values(w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...))))
+	equal(t, []string{`"left"+"b"`, `"www.org."+"org"`}, slices.Sorted(maps.Keys(s.has)))
+
+	// An answer about what no resource of the kind can be is an error.
+	s.get = func(wire.Resource) wire.Answer {
+		return wire.Answer{State: wire.State{"left": "www.net.", "right": "org"}}
+	}
+	equal(t, []string{`Host/a: cannot read the present state: the program answered with the left "www.net.", which no Host has`}, w.Apply(t, catalog[0]))
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/external/translation"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -52,13 +53,13 @@ func (p program) inquiry(h host.Reader, resources []wire.Resource, requests []st
 			for _, name := range requests {
 				lines = append(lines, wire.Request{Request: name, Resources: about})
 			}
-			cmd, err := p.command(ctx, h, r, lines)
+			cmd, err := p.command(ctx, h, r, translation.Requests(p.Definition, lines))
 			if err != nil {
 				return wire.Answers{Err: err}
 			}
 			cmd.Timeout = limit
 			res, err := start(ctx, cmd)
-			return answersOf(r, res, err)
+			return translation.Answers(p.Definition, lines, answersOf(r, res, err))
 		},
 		repeatable: func(_ context.Context, of []int, _ time.Duration) []int { return of },
 	}

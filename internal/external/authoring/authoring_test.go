@@ -3,6 +3,7 @@ package authoring_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,39 @@ func TestATypeHasFixedValuesOfItsBase(t *testing.T) {
 	}
 }
 
+func TestATypeHasNamevarsOfItsOwn(t *testing.T) {
+	t.Parallel()
+
+	files := tree()
+	files["address/type.yaml"] = strings.Replace(address, "spec:", `namevars: [{name: host, programName: name, programValue: "{host}.example.org", schema: {type: string, pattern: "^[a-z]+$"}}]
+spec:`, 1)
+	all, err := authoring.Read(t.Context(), filepath.Join(write(t, files), "address"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := definition.New(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]any{"host": "www", "type": "A", "ttl": "60"}
+	programs := map[string]any{"name": "www.example.org", "type": "A", "ttl": "60"}
+	if diff := cmp.Diff(programs, d.ProgramState(own)); diff != "" {
+		t.Errorf("the program gets (-want +got):\n%s", diff)
+	}
+	back, foreign := d.OwnState(programs)
+	if diff := cmp.Diff(own, back); diff != "" || foreign != "" {
+		t.Errorf("of the program's state, %q is foreign (-want +got):\n%s", foreign, diff)
+	}
+	for _, other := range []string{"www.example.net", "example.org", ".example.or"} {
+		if _, foreign := d.OwnState(map[string]any{"name": other, "type": "A"}); foreign != "name" {
+			t.Errorf("%s is one of the kind", other)
+		}
+	}
+	if got := []string{d.NameOf(own), d.CanonicalName(own), d.Spec.Attributes[0].Description}; !slices.Equal(got, []string{"www/A", "www.example.org/A", "The name."}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 const greeting = `{"type": "Example/Greeting", "version": "0.1.0",
 	"get": {"executable": "greeting.sh", "args": ["get"], "input": "stdin"}, "set": {"executable": "greeting.sh", "args": ["set"], "input": "stdin", "handlesExist": true},
 	"schema": {"embedded": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "lang": {"type": "string", "enum": ["en", "de"]}, "_exist": {"type": "boolean"}}}}}`
@@ -152,7 +186,7 @@ func TestFaultsOfBasesAndFiles(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct{ file, old, replacement, want string }{
-		"no base":               {"address", "base: ../record\n", "", "fixed needs base"},
+		"no base":               {"address", "base: ../record\n", "", "fixed and namevars need base"},
 		"missing base":          {"address", "../record", "../other", "no such file or directory"},
 		"base further up":       {"address", "../record", "../../etc", `base "../../etc" is not a path to another directory beside this one`},
 		"absolute base":         {"address", "../record", "/etc", `base "/etc" is not a path to another directory beside this one`},
@@ -163,6 +197,9 @@ func TestFaultsOfBasesAndFiles(t *testing.T) {
 		"secret":                {"address", "type: A", "key: A", `fixed has "key", which is sensitive or ReadOnly`},
 		"read-only attribute":   {"address", "type: A", "id: A", `fixed has "id", which is sensitive or ReadOnly`},
 		"fields of the base":    {"address", "kind: Address", "kind: Address, timeoutSeconds: 3", "a type with a base has kind, shortNames, version, description and example"},
+		"no Namevar":            {"address", "spec:", "namevars: [{name: time, programName: ttl}]\nspec:", `namevars has "time" with the programName "ttl", which is not a Namevar of the base`},
+		"no schema":             {"address", "spec:", `namevars: [{name: name, programValue: "{name}."}]` + "\nspec:", `namevars has "name" without a schema`},
+		"other fields":          {"address", "spec:", "namevars: [{name: host, programName: name, required: true}]\nspec:", `namevars has "host": it has name, programName, programValue, description, schema and default`},
 		"unknown field":         {"address", "fixed:", "fixes:", "unknown field"},
 		"missing file":          {"record", "../lib/lib.py", "../lib/other.py", "spec.source.files[lib.py]"},
 		"file further up":       {"record", "../lib/lib.py", "../../etc/passwd", ""},

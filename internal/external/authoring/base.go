@@ -27,6 +27,8 @@ type document struct {
 	Base string `json:"base,omitempty"`
 	// Fixed are values of attributes.
 	Fixed map[string]any `json:"fixed,omitempty"`
+	// Namevars replace those of the base that they name as programName.
+	Namevars []v1alpha1.ExternalAttribute `json:"namevars,omitempty"`
 }
 
 // maxBases limits how many types a type may be derived from, one after the other.
@@ -36,8 +38,8 @@ const maxBases = 8
 func (r reader) specialize(ctx context.Context, doc *document, dir string, depth int) (*v1alpha1.ExternalType, error) {
 	t := &doc.ExternalType
 	if doc.Base == "" {
-		if len(doc.Fixed) > 0 {
-			return nil, errors.New("fixed needs base: remove it, or set the schema of the attribute")
+		if len(doc.Fixed)+len(doc.Namevars) > 0 {
+			return nil, errors.New("fixed and namevars need base: remove them, or change the attributes")
 		}
 		return t, embed(t, dir)
 	}
@@ -56,6 +58,9 @@ func (r reader) specialize(ctx context.Context, doc *document, dir string, depth
 	}
 	base := all[0]
 	if err := fix(&base.Spec, doc.Fixed); err != nil {
+		return nil, err
+	}
+	if err := rename(&base.Spec, doc.Namevars); err != nil {
 		return nil, err
 	}
 	return t, derive(t, base)
@@ -79,6 +84,36 @@ func derive(t, base *v1alpha1.ExternalType) error {
 	}
 	if own.Example == "" && base.Spec.Example != "" {
 		return errors.New("spec.example is missing: that of the base has another kind")
+	}
+	return nil
+}
+
+// rename replaces Namevars by others from which Fettle computes them. What one does not set is that of the base.
+func rename(spec *v1alpha1.ExternalTypeSpec, namevars []v1alpha1.ExternalAttribute) error {
+	for _, own := range namevars {
+		i := slices.IndexFunc(spec.Attributes, func(a v1alpha1.ExternalAttribute) bool {
+			return a.Name == cmp.Or(own.ProgramName, own.Name) && a.Behaviour == v1alpha1.BehaviourNamevar
+		})
+		if i < 0 {
+			return fmt.Errorf("namevars has %q with the programName %q, which is not a Namevar of the base", own.Name, own.ProgramName)
+		}
+		at := &spec.Attributes[i]
+		switch {
+		case at.ProgramName != "" || at.ProgramValue != "":
+			return fmt.Errorf("namevars has %q: the base has already another name or value for %s; name its base", own.Name, at.Name)
+		case own.ProgramValue != "" && own.Schema == nil:
+			return fmt.Errorf("namevars has %q without a schema: with a programValue, that of the base is about another value", own.Name)
+		}
+		rest := own
+		rest.Name, rest.ProgramName, rest.ProgramValue, rest.Description, rest.Schema, rest.Default = "", "", "", "", nil, ""
+		if !reflect.DeepEqual(rest, v1alpha1.ExternalAttribute{}) {
+			return fmt.Errorf("namevars has %q: it has name, programName, programValue, description, schema and default; remove the rest", own.Name)
+		}
+		at.Name, at.ProgramName, at.ProgramValue, at.Default = own.Name, own.ProgramName, own.ProgramValue, own.Default
+		at.Description = cmp.Or(own.Description, at.Description)
+		if own.Schema != nil {
+			at.Schema = own.Schema
+		}
 	}
 	return nil
 }

@@ -175,12 +175,44 @@ func (c *checker) behaviour(field string, a *v1alpha1.ExternalAttribute) {
 	default:
 		c.add(false, "%s.behaviour %q is not known: use Property, Namevar, Parameter, InitOnly or ReadOnly", field, a.Behaviour)
 	}
+	c.translation(field, a)
 	c.add(a.Match == "" || Fits(a, []any{}), "%s.match is for lists, but the type is %s", field, TypeWords(a))
 	c.feature(field+".feature", a.Feature)
 	for value, feature := range a.ValueFeatures {
 		c.feature(fmt.Sprintf("%s.valueFeatures[%s]", field, value), feature)
 	}
 }
+
+// translation checks what the program has for a Namevar.
+func (c *checker) translation(field string, a *v1alpha1.ExternalAttribute) {
+	if a.ProgramName == "" && a.ProgramValue == "" {
+		return
+	}
+	c.add(a.Behaviour == v1alpha1.BehaviourNamevar, "%s is no Namevar: remove programName and programValue", field)
+	c.add(c.spec.Protocol != v1alpha1.ProtocolDSC, "%s has programName or programValue, which are for the protocol Fettle: remove them", field)
+	for i := range c.spec.Attributes {
+		other := &c.spec.Attributes[i]
+		c.add(other.Name == a.Name || programName(other) != programName(a) && programName(a) != ensure,
+			"%s.programName %q is that of another attribute: choose one of the program's Namevars", field, programName(a))
+	}
+	if a.ProgramValue != "" {
+		c.programValue(field+".programValue", a)
+	}
+}
+
+func (c *checker) programValue(field string, a *v1alpha1.ExternalAttribute) {
+	c.add(SchemaType(a) == "string", "%s is for text, but the type is %s", field, TypeWords(a))
+	c.add(strings.Count(a.ProgramValue, placeholder(a.Name)) == 1, "%s %q does not have %s once", field, a.ProgramValue, placeholder(a.Name))
+	for _, name := range placeholders.FindAllStringSubmatch(a.ProgramValue, -1) {
+		plain := func(at v1alpha1.ExternalAttribute) bool {
+			return at.Name == name[1] && at.Behaviour == v1alpha1.BehaviourNamevar && (at.ProgramValue == "" || at.Name == a.Name)
+		}
+		c.add(slices.ContainsFunc(c.spec.Attributes, plain), "%s %q has %s: use Namevars that have no programValue", field, a.ProgramValue, name[0])
+	}
+}
+
+// placeholders matches what stands for a value in a programValue.
+var placeholders = regexp.MustCompile(`\{([^{}]*)\}`)
 
 func (c *checker) relations() {
 	for i, r := range c.spec.Relations {

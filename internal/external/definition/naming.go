@@ -18,14 +18,25 @@ func (d *Definition) NameOf(values map[string]any) string {
 	return d.nameOf(values, func(_ *v1alpha1.ExternalAttribute, text string) string { return text })
 }
 
-// CanonicalName is NameOf for comparisons: the names of Namevars that differ only in a case that their type ignores are equal.
+// CanonicalName is NameOf for comparisons, also with resources of other kinds that have the same program: it has the values of Namevars as
+// the program has them, and those that differ only in a case that their type ignores are equal.
 func (d *Definition) CanonicalName(values map[string]any) string {
+	programs := d.ProgramState(values)
 	return d.nameOf(values, func(at *v1alpha1.ExternalAttribute, text string) string {
+		if at.ProgramValue != "" {
+			text = textOf(programs[programName(at)])
+		}
 		if at.CaseInsensitive {
 			return folded(text)
 		}
 		return text
 	})
+}
+
+// ProgramResource returns the name by which requests to the program and its answers identify a resource.
+func (d *Definition) ProgramResource(values map[string]any) string {
+	programs := d.ProgramState(values)
+	return d.nameOf(values, func(at *v1alpha1.ExternalAttribute, _ string) string { return textOf(programs[programName(at)]) })
 }
 
 func (d *Definition) nameOf(values map[string]any, form func(*v1alpha1.ExternalAttribute, string) string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/definition"
+	"github.com/fettle-dev/fettle/internal/external/translation"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -66,6 +67,11 @@ func (p Program) hello() wire.Request {
 	return wire.Request{Request: wire.Hello, Protocol: wire.Protocol, Kind: p.Definition.Spec.ProgramKind, Version: p.Definition.Spec.Version, Provider: p.Provider}
 }
 
+// encode returns the lines of requests.
+func (p Program) encode(requests ...wire.Request) ([]byte, error) {
+	return wire.Encode(translation.Requests(p.Definition, requests)...)
+}
+
 // limit is how long a process may take.
 func (p Program) limit() time.Duration {
 	const most = 30 * time.Second
@@ -84,7 +90,7 @@ func (p Program) command(stdin []byte) host.Cmd {
 
 // ask runs the program with lines after hello.
 func (p Program) ask(ctx context.Context, lines ...string) (host.Result, error) {
-	hello, err := wire.Encode(p.hello())
+	hello, err := p.encode(p.hello())
 	if err != nil {
 		return host.Result{}, err
 	}
@@ -93,22 +99,25 @@ func (p Program) ask(ctx context.Context, lines ...string) (host.Result, error) 
 
 // answers asks for something, and returns the decoded answers.
 func (p Program) answers(ctx context.Context, requests ...wire.Request) (wire.Answers, error) {
-	lines, err := wire.Encode(requests...)
+	lines, err := p.encode(requests...)
 	if err != nil {
 		return wire.Answers{}, err
 	}
-	return decoded(p.ask(ctx, string(lines)))
+	answers, err := decoded(p.ask(ctx, string(lines)))
+	return translation.Answers(p.Definition, requests, answers), err
 }
 
 // change is answers for a request that changes the host.
 func (p Program) change(ctx context.Context, request wire.Request) (wire.Answers, error) {
-	lines, err := wire.Encode(p.hello(), request)
+	requests := []wire.Request{p.hello(), request}
+	lines, err := p.encode(requests...)
 	if err != nil {
 		return wire.Answers{}, err
 	}
 	cmd := p.command(lines)
 	cmd.Confinement.ReadOnly = false
-	return decoded(p.Host.Run(ctx, cmd))
+	answers, err := decoded(p.Host.Run(ctx, cmd))
+	return translation.Answers(p.Definition, requests, answers), err
 }
 
 // decoded returns the answers in the output of a process that ended well.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/contract"
+	"github.com/fettle-dev/fettle/internal/external/translation"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 )
 
@@ -167,7 +168,7 @@ func refreshAnswers(ctx context.Context, p Program, resources []wire.Resource) e
 }
 
 func unknownRequestsAreRefused(ctx context.Context, p Program, resources []wire.Resource) error {
-	lines, err := wire.Encode(wire.Request{Request: "fly", Resources: resources[:1]})
+	lines, err := p.encode(wire.Request{Request: "fly", Resources: resources[:1]})
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func unknownRequestsAreRefused(ctx context.Context, p Program, resources []wire.
 	if err != nil || res.ExitCode != 0 {
 		return err // it refused
 	}
-	if answer, err := wire.Decode(res.Stdout).Of("fly", resources[0].Name); err == nil {
+	if answer, err := wire.Decode(res.Stdout).Of("fly", translation.Name(p.Definition, resources[0])); err == nil {
 		return fmt.Errorf("the program answered a request that does not exist: %+v", answer)
 	}
 	return nil

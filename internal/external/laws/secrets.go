@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/external/translation"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
@@ -42,7 +43,7 @@ func secretsStaySecret(ctx context.Context, p Program, resources []wire.Resource
 		if request.Request != wire.Get && !p.Definition.Answers(optional(request.Request)) {
 			continue
 		}
-		line, err := wire.Encode(request)
+		line, err := p.encode(request)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func SecretsStaySecretInSet(ctx context.Context, p Program, resources []wire.Res
 			}
 			all[i].Changes = all[i].Sensitive
 		}
-		request, err := wire.Encode(p.hello(), wire.Request{Request: wire.Set, Resources: all})
+		request, err := p.encode(p.hello(), wire.Request{Request: wire.Set, Resources: all})
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,9 @@ func (p Program) tellsNone(res host.Result, resources []wire.Resource) error {
 // telling returns an attribute of a state that has a sensitive value without being sensitive, and was not asked to have it; "" if there is none.
 func (p Program) telling(answer wire.Answer, resources []wire.Resource, tells func(any) bool) string {
 	for _, name := range slices.Sorted(maps.Keys(answer.State)) {
-		wanted := slices.ContainsFunc(resources, func(r wire.Resource) bool { return r.Name == answer.Name && tells(r.Should[name]) })
+		wanted := slices.ContainsFunc(resources, func(r wire.Resource) bool {
+			return translation.Name(p.Definition, r) == answer.Name && tells(r.Should[name])
+		})
 		if !wanted && !p.isSensitive(name) && tells(answer.State[name]) {
 			return name
 		}

@@ -166,6 +166,22 @@ func (a Answers) Redacted(text func(string) string) Answers {
 	return a
 }
 
+// Translated returns the answers as functions translate them: those to list, of which it leaves out some, and the others, which may get other
+// names.
+func (a Answers) Translated(listed func(Answer) (Answer, bool), other func(Answer) Answer) Answers {
+	out := Answers{byName: make(map[[2]string]Answer, len(a.byName)), Err: a.Err}
+	for key, answer := range a.byName {
+		answer = other(answer)
+		out.byName[[2]string{key[0], answer.Name}] = answer
+	}
+	for _, answer := range a.listed {
+		if answer, ok := listed(answer); ok {
+			out.listed = append(out.listed, answer)
+		}
+	}
+	return out
+}
+
 func (a Answer) redacted(text func(string) string) Answer {
 	a.Error = text(a.Error)
 	a.Notes, a.Errors, a.InSync = slices.Clone(a.Notes), maps.Clone(a.Errors), maps.Clone(a.InSync)
