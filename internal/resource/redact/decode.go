@@ -268,6 +268,18 @@ func lowerAll(text string) string {
 	return string(all)
 }
 
+// lettersOf returns a view of letters and digits only, in which a secret equals itself, however it was divided: over lines, or into characters
+// by a program that joins those of a text instead of texts.
+func lettersOf(v view) view {
+	w := newWriter(v)
+	for i, r := range v.text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			w.write(string(r), i, i+utf8.RuneLen(r))
+		}
+	}
+	return w.view()
+}
+
 // asciiOf returns a view without what is not ASCII, and without the question marks that some programs write instead.
 func asciiOf(v view) view {
 	w := newWriter(v)

@@ -61,7 +61,7 @@ func hexValue(c byte) int { return hexValues[lower(c)] }
 // hexGap allows separators between bytes.
 func hexGap(text string) int {
 	const longest = 3
-	rest := strings.TrimLeft(text, " :,-\n")
+	rest := strings.TrimLeft(text, " :,-;|=\n")
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "0x"), "0X")
 	if n := len(text) - len(rest); n <= longest+1 {
 		return n

@@ -33,6 +33,18 @@ func (m *mask) hideWords(v view, from, to int) {
 	m.hide(v.from[from], v.to[to-1])
 }
 
+// hideAll hides a text wherever it occurs in a view.
+func (m *mask) hideAll(v view, secret string) {
+	for at := 0; ; {
+		next := strings.Index(v.text[at:], secret)
+		if next < 0 {
+			return
+		}
+		m.hide(v.from[at+next], v.to[at+next+len(secret)-1])
+		at += next + 1 // they may overlap
+	}
+}
+
 // text returns the beginning of the text with each run of hidden bytes replaced by [Mark].
 func (m *mask) text(s string) string {
 	if m.withheld {
@@ -117,6 +129,7 @@ func (s Secrets) searchAll(m *mask, v view, is extent, nested int) {
 		return
 	}
 	if nested == maxNested {
+		s.searchLetters(m, lettersOf(plain))
 		s.search(m, squeezed(decoded(fromNumbers(v, 10))), is)
 		s.search(m, squeezed(decoded(fromNumbers(v, 8))), is)
 	}
@@ -144,20 +157,28 @@ func (s Secrets) searchDigits(m *mask, v view, d digits, is extent, nested int) 
 // search hides the secrets in a view that is decoded and comparable.
 func (s Secrets) search(m *mask, v view, is extent) {
 	for _, secret := range s.wholes {
-		for at := 0; ; {
-			next := strings.Index(v.text[at:], secret)
-			if next < 0 {
-				break
-			}
-			m.hide(v.from[at+next], v.to[at+next+len(secret)-1])
-			at += next + 1
-		}
+		m.hideAll(v, secret)
 		if n := cut(v.text, secret); is == truncated && n > 0 {
 			m.end = min(m.end, v.from[len(v.text)-n])
 		}
 	}
+	s.searchParts(m, v, s.lengths)
+}
+
+// searchLetters hides the secrets that are divided.
+func (s Secrets) searchLetters(m *mask, v view) {
+	for _, secret := range s.divided {
+		m.hideAll(v, secret)
+	}
+	if len(s.divided) > 0 {
+		s.searchParts(m, v, []int{part})
+	}
+}
+
+// searchParts hides the parts of some lengths.
+func (s Secrets) searchParts(m *mask, v view, lengths []int) {
 	for at := range v.text {
-		for _, n := range s.lengths {
+		for _, n := range lengths {
 			if at+n > len(v.text) {
 				break
 			}

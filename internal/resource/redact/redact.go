@@ -28,6 +28,8 @@ const (
 	minSecret = 4
 	// part is the length of a part of a sensitive value that is a secret, too: programs shorten and divide what they print.
 	part = 8
+	// minDivided is the minimum number of letters and digits of what is found if others are between them.
+	minDivided = 6
 )
 
 // maxParts bounds the memory for parts, which a program can make large: a value that it reads may be secret.
@@ -37,6 +39,7 @@ const maxParts = 500_000
 type Secrets struct {
 	literals []string // as they are
 	wholes   []string // see plain
+	divided  []string // see lettersOf
 	parts    map[uint64]struct{}
 	lengths  []int    // of parts
 	short    []string // see wordOf
@@ -81,6 +84,7 @@ func OfEnvironment(environment []string) Secrets {
 func (s Secrets) And(other Secrets) Secrets {
 	out := Secrets{
 		literals: slices.Concat(s.literals, other.literals), wholes: slices.Concat(s.wholes, other.wholes), short: slices.Concat(s.short, other.short),
+		divided: slices.Concat(s.divided, other.divided),
 		lengths: slices.Concat(s.lengths, other.lengths), classes: slices.Concat(s.classes, other.classes), beyond: s.beyond || other.beyond, opaque: s.opaque || other.opaque,
 		parts: make(map[uint64]struct{}, len(s.parts)+len(other.parts)),
 	}
@@ -264,6 +268,7 @@ func (s *Secrets) addText(value string) {
 	}
 	s.literals, s.wholes = append(s.literals, value), append(s.wholes, form)
 	s.addParts(form)
+	s.addDivided(lettersOf(view{text: form}).text)
 	if ascii := asciiOf(view{text: form}).text; ascii != form {
 		s.beyond = true
 		s.addParts(ascii)
@@ -281,8 +286,16 @@ func questioned(form string) string {
 	}, form)
 }
 
-// addParts adds the parts and the words of a text.
-func (s *Secrets) addParts(form string) {
+// addDivided adds the letters and digits of a text, and their parts.
+func (s *Secrets) addDivided(letters string) {
+	if len(letters) >= minDivided {
+		s.divided = append(s.divided, letters)
+		s.addEach(letters)
+	}
+}
+
+// addEach adds each part of a text.
+func (s *Secrets) addEach(form string) {
 	for at := 0; at+part <= len(form); at++ {
 		if len(s.parts) >= maxParts {
 			s.opaque = true
@@ -290,6 +303,11 @@ func (s *Secrets) addParts(form string) {
 		}
 		s.addPart(form[at : at+part])
 	}
+}
+
+// addParts adds the parts and the words of a text.
+func (s *Secrets) addParts(form string) {
+	s.addEach(form)
 	for _, word := range append(strings.Fields(form), form) {
 		if len(word) >= minSecret && len(word) < part {
 			s.addPart(word)

@@ -214,6 +214,39 @@ func TestValuesBesideHiddenOnesTellNone(t *testing.T) {
 	}
 }
 
+// A program that joins, wraps or prints a text character by character has a secret in parts that no search of words finds.
+func TestDividedSecretsAreFound(t *testing.T) {
+	t.Parallel()
+
+	characters := func(format string) func(string) string {
+		return func(s string) string {
+			var out strings.Builder
+			for _, r := range s {
+				fmt.Fprintf(&out, format, r)
+			}
+			return out.String()
+		}
+	}
+	divided := map[string]func(string) string{
+		"joined": characters("%c, "), "a list": characters("'%c', "), "spaced": characters("%c "), "lines": characters("%c\n"), "separated invisibly": characters("%c\u200b"),
+		"lines of 5":                  func(s string) string { return s[:5] + "\n    " + s[5:10] + "\n    " + s[10:] },
+		"an expression over lines":    func(s string) string { return `"` + s[:7] + "\" +\n  \"" + s[7:] + `"` },
+		"characters of numbers":       characters("%02x;"),
+		"characters in columns":       characters("%02x | "),
+		"quoted-printable, all of it": characters("=%02X"),
+	}
+	for _, secret := range []string{"Tr0ub4dor&3xKq9", "correct horse battery staple"} {
+		for how, divide := range divided {
+			redacted(t, how, secret, divide(secret), redact.Of(secret))
+		}
+	}
+	for text, want := range map[string]string{"h, u, n, t, e, r, 2": redact.Mark, "the hunt of 2 others": "the hunt of 2 others"} {
+		if got := redact.Of("hunter2").Text(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A program that tells much more than a secret can have must not take the memory of an agent.
 func TestSecretsOfManyMegabytesHideAllTexts(t *testing.T) {
 	t.Parallel()
