@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
@@ -71,6 +72,15 @@ func (h *Host) ReadDir(path string) ([]string, error) {
 	}
 	names, err := descriptor.Names(fd, path)
 	return names, descriptor.PathError("read", path, err)
+}
+
+// OpenDir opens a directory to enter it.
+func (h *Host) OpenDir(path string) (*os.File, error) {
+	fd, err := h.root.Open(path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, descriptor.PathError("chdir", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // Readlink implements [host.Reader].

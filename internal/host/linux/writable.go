@@ -69,8 +69,10 @@ func (h *Host) edit(top *descriptor.File, name, full string) (writable, error) {
 
 // Chown implements [host.WritableHandle].
 func (n writable) Chown(uid, gid int) error {
-	if link := n.f.Info; link.IsSymlink() && uid != -1 && uid != link.UID && !trust.IsRoot(link.UID) {
-		return &host.ForeignLinkError{Path: n.f.Path, UID: link.UID}
+	was := n.f.Info
+	takes := uid != -1 && uid != was.UID && !trust.IsRoot(was.UID)
+	if takes && was.IsSymlink() {
+		return &host.ForeignLinkError{Path: n.f.Path, UID: was.UID}
 	}
 	becomes := func(is host.FileInfo) host.FileInfo {
 		if uid != -1 {
@@ -80,10 +82,10 @@ func (n writable) Chown(uid, gid int) error {
 	}
 	return n.change("chown", becomes, func() error {
 		err := unix.Fchownat(n.f.FD, "", uid, gid, unix.AT_EMPTY_PATH)
-		if was := n.f.Info; err != nil || uid == -1 || uid == was.UID || trust.IsRoot(was.UID) || was.IsSymlink() {
-			return err
+		if err == nil && takes {
+			err = xattr.RemoveLists(n.f.FD) // after the change: until then, its owner could set them again
 		}
-		return xattr.RemoveLists(n.f.FD) // after the change: until then, its owner could set them again
+		return err
 	})
 }
 

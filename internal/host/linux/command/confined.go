@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -49,7 +50,7 @@ func (p *process) startConfined(ctx context.Context, r *Runner, c *exec.Cmd, opt
 	if err := p.enter(ctx, r, options); err != nil {
 		return err
 	}
-	if err := prepareThread(p.cmd); err != nil {
+	if err := p.prepare(r); err != nil {
 		return startError(c, p.cmd.Dir, err)
 	}
 	if err := p.confine(options); err != nil {
@@ -83,6 +84,22 @@ func (p *process) enter(ctx context.Context, r *Runner, options sandbox.Options)
 	}
 	p.box, err = sandbox.Enter(ctx, options)
 	return err
+}
+
+// prepare gives the calling thread the umask and the working directory of the command.
+func (p *process) prepare(r *Runner) error {
+	dir, err := r.files.OpenDir(p.cmd.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := prepareThread(p.cmd, dir); err != nil || !p.cmd.Confinement.ReadOnly {
+		return err
+	}
+	if err := unix.Chdir(p.cmd.Dir); err != nil { // the directory with this path in the sandbox
+		return &os.PathError{Op: "chdir", Path: p.cmd.Dir, Err: err}
+	}
+	return nil
 }
 
 // confine takes privileges from what the calling thread starts.

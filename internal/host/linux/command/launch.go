@@ -52,13 +52,18 @@ func startPrepared(c *exec.Cmd, prepare func() error) error {
 }
 
 // launch starts a command with its user and umask. It enters the working directory itself: the child
-// would do so after it became the other user.
+// would do so after it became the other user, and would not end if the directory's file system never answers.
 func (r *Runner) launch(c *exec.Cmd, cmd host.Cmd) error {
-	if cmd.As == nil && cmd.Umask == nil {
+	if cmd.As == nil && cmd.Umask == nil && cmd.Dir == "/" {
 		return r.start(c, nil)
 	}
+	dir, err := r.files.OpenDir(cmd.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	setUser(c, cmd)
-	return r.start(c, func() error { return prepareThread(cmd) })
+	return r.start(c, func() error { return prepareThread(cmd, dir) })
 }
 
 // setUser sets the user of a command. Its thread is in its working directory.
@@ -70,11 +75,11 @@ func setUser(c *exec.Cmd, cmd host.Cmd) {
 }
 
 // prepareThread gives the calling thread the umask and the working directory of a command.
-func prepareThread(cmd host.Cmd) error {
+func prepareThread(cmd host.Cmd, dir *os.File) error {
 	if cmd.Umask != nil {
 		unix.Umask(int(*cmd.Umask))
 	}
-	if err := unix.Chdir(cmd.Dir); err != nil {
+	if err := unix.Fchdir(int(dir.Fd())); err != nil {
 		return &os.PathError{Op: "chdir", Path: cmd.Dir, Err: err}
 	}
 	return nil

@@ -45,13 +45,44 @@ func (p *process) run(ctx context.Context, r *Runner, wire func(*exec.Cmd)) (int
 	c.Cancel = func() error { return p.kill(c.Process) }
 	c.WaitDelay = outputDelay
 	wire(c)
-	if p.cmd.Confinement != nil {
-		return p.runConfined(ctx, r, c)
+	return p.untilStuck(ctx, func() (int, error) {
+		if p.cmd.Confinement != nil {
+			return p.runConfined(ctx, r, c)
+		}
+		if err := r.launch(c, p.cmd); err != nil {
+			return 0, startError(c, p.cmd.Dir, err)
+		}
+		return p.wait(ctx, c)
+	})
+}
+
+// endDelay is how long a process may take to end after it was killed.
+const endDelay = 5 * time.Second
+
+// errStuck is the error of a process that was killed and does not end. Its streams are still in use.
+var errStuck = errors.New("it did not end: it waits for a file system or a device that does not answer, " +
+	"which wchan and stack in its directory of /proc may name")
+
+// untilStuck runs a process, and no longer waits for it if it does not end: a file system of a user can keep it from that.
+func (p *process) untilStuck(ctx context.Context, run func() (int, error)) (int, error) {
+	ended := make(chan struct{})
+	var ranCode int
+	var ranErr error
+	go func() {
+		defer close(ended)
+		ranCode, ranErr = run()
+	}()
+	select {
+	case <-ended:
+		return ranCode, ranErr
+	case <-ctx.Done():
 	}
-	if err := r.launch(c, p.cmd); err != nil {
-		return 0, startError(c, p.cmd.Dir, err)
+	select {
+	case <-ended:
+		return ranCode, ranErr
+	case <-time.After(endDelay):
+		return 0, fmt.Errorf("%w; %w", p.killError(ctx), errStuck)
 	}
-	return p.wait(ctx, c)
 }
 
 // startError names the working directory too: to the kernel, a missing directory and a missing

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -19,6 +20,8 @@ type Files interface {
 	Lstat(path string) (host.FileInfo, error)
 	ReadFile(path string) ([]byte, error)
 	ReadDir(path string) ([]string, error)
+	// OpenDir opens a directory to enter it, unless its file system may never answer.
+	OpenDir(path string) (*os.File, error)
 	WriteFile(ctx context.Context, path string, f host.NewFile) (sum [32]byte, err error)
 	Mkdir(path string, mode uint32) error
 	Remove(path string) error
@@ -162,6 +165,9 @@ func (r *Runner) runPlain(ctx context.Context, cmd host.Cmd) (host.Result, error
 	stdout, stderr := &capture{limit: cmd.MaxOutput}, &capture{limit: cmd.MaxOutput}
 	p := &process{cmd: cmd}
 	code, err := p.run(ctx, r, func(c *exec.Cmd) { c.Stdout, c.Stderr = stdout, stderr })
+	if errors.Is(err, errStuck) {
+		return host.Result{}, err
+	}
 	return host.Result{
 		ExitCode:  code,
 		Stdout:    stdout.kept,
