@@ -28,8 +28,8 @@ var places = []string{
 // texts are where the user's symlinks lead.
 var texts = []string{"/etc", "/etc/f", "/etc/shadow", "../../etc", "/root", "/root/.ssh", "/usr/bin", "/srv/src", "/home/zed", "data", "/etc/alternative", "/srv/app"}
 
-// specs are resources. PATH is one of the places, FROM another one. No resource is below a symlink that another one manages, since
-// that would be root's own way.
+// specs are resources. PATH is one of the places, FROM another one. No resource or source is a symlink that another one manages, or below
+// it, since that would be root's own way.
 var specs = []string{
 	`File {path: PATH, owner: root}`,
 	`File {path: PATH, owner: zed}`,
@@ -69,7 +69,7 @@ func (w *world) catalog() (items []resource.Item) {
 	for range 1 + w.byte()%5 {
 		spec := specs[int(w.byte())%len(specs)]
 		place, from := places[int(w.byte())%len(places)], places[int(w.byte())%len(places)]
-		if place == "/srv/app/lnk" {
+		if place == "/srv/app/lnk" || from == "/srv/app/lnk" {
 			continue
 		}
 		kind, attributes, _ := strings.Cut(strings.NewReplacer("PATH", place, "FROM", from).Replace(spec), " ")

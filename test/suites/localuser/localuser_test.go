@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +32,8 @@ var zedsDirs = []string{"home/zed", "srv/app"}
 // secret is in files that only root may read.
 const secret = "root's alone"
 
-// protected are the directories that must stay as they are.
-var protected = []string{"etc", "root", "usr", "srv/src"}
+// changing are the directories that resources or Fettle itself change. All else must stay as it is.
+var changing = []string{"home/zed", "srv/app", "srv/copy", "tmp", "var/lib"}
 
 // FuzzHostileUser runs catalogs while a user acts, before each run and before the steps of each run, as the bytes of the input say. Whatever
 // happens, what is not the user's keeps its owner, its mode and its content, the user learns no secret of root's, and no
@@ -108,6 +109,9 @@ func newWorld(t *testing.T, input []byte) *world {
 	for _, name := range []string{"etc/shadow", "root/f", "root/.ssh/authorized_keys"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600))
 	}
+	for _, name := range []string{"useradd", "usermod", "userdel", "chpasswd", "chage"} {
+		must(t, os.WriteFile(filepath.Join(dir, "usr/bin", name), nil, 0o755)) //nolint:gosec // a program, which is not needed to purge keys
+	}
 	must(t, os.Symlink("/etc", filepath.Join(dir, "etc/alternative")))
 	must(t, os.Symlink("d/f", filepath.Join(dir, "srv/src/link")))
 	must(t, os.Chmod(filepath.Join(dir, "tmp"), os.ModeSticky|0o777)) //nolint:gosec // as on any host
@@ -155,15 +159,30 @@ func (w *world) run(catalog []resource.Item) {
 func (w *world) snapshot() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
-	for _, top := range protected {
-		w.walk(top, func(name string, st unix.Stat_t) {
-			all[name] = fmt.Sprintf("%o %d:%d %s", st.Mode, st.Uid, st.Gid, w.content(name, st))
-		})
-	}
+	w.walk(".", func(name string, st unix.Stat_t) error {
+		switch {
+		case !slices.Contains(changing, name):
+		case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+			return fs.SkipDir
+		default:
+			return nil
+		}
+		all[name] = fmt.Sprintf("%o %d:%d %s %q", st.Mode, st.Uid, st.Gid, w.content(name, st), w.attributes(name))
+		return nil
+	})
 	return all
 }
 
-func (w *world) walk(top string, visit func(name string, st unix.Stat_t)) {
+// attributes returns the names of a file's extended attributes.
+func (w *world) attributes(name string) string {
+	w.t.Helper()
+	buf := make([]byte, 4096)
+	n, err := unix.Llistxattr(filepath.Join(w.dir, name), buf)
+	must(w.t, err)
+	return string(buf[:n])
+}
+
+func (w *world) walk(top string, visit func(name string, st unix.Stat_t) error) {
 	w.t.Helper()
 	must(w.t, filepath.WalkDir(filepath.Join(w.dir, top), func(p string, _ fs.DirEntry, err error) error {
 		var st unix.Stat_t
@@ -171,8 +190,8 @@ func (w *world) walk(top string, visit func(name string, st unix.Stat_t)) {
 			return err
 		}
 		name, err := filepath.Rel(w.dir, p)
-		visit(name, st)
-		return err
+		must(w.t, err)
+		return visit(name, st)
 	}))
 }
 
@@ -199,15 +218,16 @@ func (w *world) content(name string, st unix.Stat_t) string {
 func (w *world) won() (found string) {
 	w.t.Helper()
 	for _, top := range []string{"home", "srv", "tmp"} {
-		w.walk(top, func(name string, st unix.Stat_t) {
+		w.walk(top, func(name string, st unix.Stat_t) error {
 			text := w.content(name, st)
 			switch {
 			case st.Mode&unix.S_IFMT != unix.S_IFREG:
-			case strings.Contains(text, secret) && st.Nlink == 1 && (st.Uid == zed || st.Mode&0o044 != 0):
+			case strings.Contains(text, secret) && (st.Uid == zed || strings.Contains(w.user.reads("/"+name), secret)):
 				found = fmt.Sprintf("a secret in /%s with mode %o of user %d", name, st.Mode, st.Uid)
 			case strings.Contains(text, planted) && (st.Uid == 0 && st.Mode&0o4000 != 0 || st.Gid == 0 && st.Mode&0o2000 != 0):
 				found = fmt.Sprintf("a program in /%s with mode %o of user %d and group %d", name, st.Mode, st.Uid, st.Gid)
 			}
+			return nil
 		})
 	}
 	return found

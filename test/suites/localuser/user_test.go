@@ -16,6 +16,11 @@ import (
 // planted is in each file that the user makes.
 const planted = "what zed planted"
 
+// zedsList is an access list by which zed may do everything.
+var zedsList = []byte("\x02\x00\x00\x00" +
+	"\x01\x00\x07\x00\xff\xff\xff\xff" + "\x02\x00\x07\x00\xe9\x03\x00\x00" + "\x04\x00\x05\x00\xff\xff\xff\xff" +
+	"\x10\x00\x07\x00\xff\xff\xff\xff" + "\x20\x00\x05\x00\xff\xff\xff\xff")
+
 // A hostile user acts on a thread that has the rights of zed, and the root directory of the host.
 type hostile struct {
 	w    *world
@@ -88,7 +93,7 @@ func (u *hostile) actLocked(n uint64, when string) {
 	}
 	name, args := "", []string{places[take(len(places))], places[take(len(places))], texts[take(len(texts))]}
 	var act func() error
-	switch from, to, text := args[0], args[1], args[2]; take(14) {
+	switch from, to, text := args[0], args[1], args[2]; take(15) {
 	case 0, 1, 2:
 		name, act = "symlink", func() error { return errors.Join(clear(from), unix.Symlink(text, from)) }
 	case 3, 4:
@@ -110,6 +115,11 @@ func (u *hostile) actLocked(n uint64, when string) {
 	case 12:
 		name, act = "link", func() error { return unix.Link(to, from) }
 	case 13:
+		// For all that zed may own, also directories, whose new files get the second list.
+		name, act = "access list", func() error {
+			return errors.Join(unix.Setxattr(from, "system.posix_acl_access", zedsList, 0), unix.Setxattr(from, "system.posix_acl_default", zedsList, 0))
+		}
+	case 14:
 		// As root, because the machine of the test may protect hard links.
 		name = "hard link"
 		if u.canWriteTo(path.Dir(from)) {
@@ -140,6 +150,21 @@ func (u *hostile) canWriteTo(dir string) bool {
 		temp := dir + "/.zed"
 		return errors.Join(unix.Mkdir(temp, 0o700), unix.Rmdir(temp))
 	}) == nil
+}
+
+// reads returns the beginning of what zed can read of a file.
+func (u *hostile) reads(p string) (text string) {
+	_ = u.as(func() error {
+		fd, err := unix.Open(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			return err
+		}
+		head := make([]byte, 256)
+		n, err := unix.Read(fd, head)
+		text = string(head[:max(n, 0)])
+		return errors.Join(err, unix.Close(fd))
+	})
+	return text
 }
 
 // clear removes what is at a path, if that is possible.
