@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -83,6 +84,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 		return nil, fmt.Errorf("cannot set up the API %s: %w", v1alpha1.GroupVersion.Group, err)
 	}
 	group := server.NewDefaultAPIGroupInfo(v1alpha1.GroupVersion.Group, scheme, metav1.ParameterCodec, codecs)
+	group.NegotiatedSerializer = onlyJSON{codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version] = resources(hub, check)
 	group.VersionedResourcesStorageMap[v1alpha1.GroupVersion.Version]["plans"] = plans{
 		clusterScoped: clusterScoped{"plan"}, hub: hub, base: base, rights: rights, slots: make(chan struct{}, maxPlans), compiling: make(chan struct{}, 1), log: log,
@@ -94,6 +96,17 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 		return nil, fmt.Errorf("cannot start the API %s: %w", v1alpha1.GroupVersion.Group, err)
 	}
 	return s.Handler, nil
+}
+
+// onlyJSON leaves out the formats of other APIs. A body of YAML would take memory out of proportion to its size, before anyone looks
+// at what it is about.
+type onlyJSON struct{ runtime.NegotiatedSerializer }
+
+// SupportedMediaTypes implements [runtime.NegotiatedSerializer].
+func (o onlyJSON) SupportedMediaTypes() []runtime.SerializerInfo {
+	return slices.DeleteFunc(slices.Clone(o.NegotiatedSerializer.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool {
+		return i.MediaType != runtime.ContentTypeJSON
+	})
 }
 
 // resources are the kinds that are served, by their names in URLs.

@@ -57,7 +57,7 @@ func TestSlowAnswersDelayNobody(t *testing.T) {
 	}
 }
 
-// An answer is refused while two others of its node are received, before it is read.
+// An answer is refused while two others of its node are received, before it is read. YAML, which expands, is never read.
 func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 	t.Parallel()
 
@@ -66,29 +66,32 @@ func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
 	must(t, err)
-	cfg := rest.AnonymousClientConfig(w.cfg)
-	cfg.BearerToken = token
-	c, err := rest.HTTPClientFor(cfg)
-	must(t, err)
+	agent := rest.AnonymousClientConfig(w.cfg)
+	agent.BearerToken = token
 	go func() { _, _ = w.hub.Ask(t.Context(), "web-1", v1alpha1.TopicReports) }()
 	w.eventually("the question is open", func() error { return nil }, func(error) bool { return len(w.hub.Open("web-1")) == 1 })
+	want := func(cfg *rest.Config, path, format string, status int) {
+		t.Helper()
+		c, err := rest.HTTPClientFor(cfg)
+		must(t, err)
+		url := strings.TrimSuffix(cfg.Host, "/") + "/apis/" + v1alpha1.GroupVersion.String() + "/" + path
+		response, err := c.Post(url, format, strings.NewReader("neither is this JSON"))
+		must(t, err)
+		if must(t, response.Body.Close()); response.StatusCode != status {
+			t.Errorf("%s to %s: %s, want %d", format, path, response.Status, status)
+		}
+	}
+	for _, format := range []string{"application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor"} {
+		want(agent, "nodeanswers", format, http.StatusUnsupportedMediaType)
+		want(w.cfg, "plans", format, http.StatusUnsupportedMediaType)
+	}
 	for range 2 {
 		done, err := w.hub.Receive("web-1")
 		must(t, err)
 		defer done()
 	}
-	name := w.hub.Open("web-1")[0].Name
-	for _, path := range []string{"nodeanswers", "nodequestions/" + name + "/" + v1alpha1.SubresourceAnswer} {
-		url := strings.TrimSuffix(cfg.Host, "/") + "/apis/" + v1alpha1.GroupVersion.String() + "/" + path
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("neither is this an answer"))
-		must(t, err)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := c.Do(request)
-		must(t, err)
-		if must(t, response.Body.Close()); response.StatusCode != http.StatusTooManyRequests {
-			t.Errorf("a third answer, by %s: %s", path, response.Status)
-		}
-	}
+	want(agent, "nodeanswers", "application/json", http.StatusTooManyRequests)
+	want(agent, "nodequestions/"+w.hub.Open("web-1")[0].Name+"/"+v1alpha1.SubresourceAnswer, "application/json", http.StatusTooManyRequests)
 }
 
 // sendSlowly sends an answer that begins and then stops, until ctx ends. It returns when the API server has the beginning.
