@@ -192,6 +192,7 @@ func fullStatus(character string) map[string]any {
 		"observedGeneration": 1 << 40, "appliedGeneration": 1 << 40, "appliedDigest": text(128), "agentVersion": text(128), "publicKey": text(4096),
 		"omittedFacts": text(512), "omitted": 1 << 30, "conditions": conditions, "resources": resources,
 		"lastRun": map[string]any{"started": "2026-01-01T00:00:00Z", "duration": text(64), "trigger": "Drift", "cachedCatalogStatus": "not_used"},
+		"drift":   []any{map[string]any{"ref": "File/f", "firstSeen": "2026-01-01T00:00:00Z", "lastSeen": "2026-01-01T00:00:00Z", "count": 1, "corrected": true}},
 		"counts":  map[string]any{"total": 1, "inSync": 1, "changed": 1, "outOfSync": 1, "failed": 1, "skipped": 1, "noop": 1, "refreshed": 1},
 	}
 }
