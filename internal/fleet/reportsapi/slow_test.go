@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// A stolen token sends as many answers as it can, none of which ever ends. They occupy all seats that the API server has for agents.
+// A stolen token sends as many requests as it can, none of which ever ends. They occupy all seats that the API server has for agents.
 func TestSlowAnswersDelayNobody(t *testing.T) {
 	t.Parallel()
 
@@ -25,6 +26,15 @@ func TestSlowAnswersDelayNobody(t *testing.T) {
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
 	must(t, err)
+	web3 := w.agent("web-3")
+	connect := func(ctx context.Context) error {
+		questions, err := web3.Watch(ctx, &v1alpha1.NodeQuestionList{})
+		if err == nil {
+			questions.Stop()
+		}
+		return err
+	}
+	must(t, connect(t.Context())) // it asks what APIs there are, as no agent does
 	w.answers(w.agent("web-2"), func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer { return answer(numbered(0, report)) })
 	bind(w, "ann", "fettle-reports-reader")
 	ann := w.user("ann")
@@ -42,17 +52,25 @@ func TestSlowAnswersDelayNobody(t *testing.T) {
 			name = w.hub.Open("web-1")[0].Name
 		}
 		begun := 0
-		for _, path := range []string{"nodeanswers", "nodequestions/" + name + "/" + v1alpha1.SubresourceAnswer} {
+		for _, request := range []struct{ method, path string }{
+			{http.MethodPost, "nodeanswers"}, {http.MethodGet, "nodequestions"}, {http.MethodPost, "nodequestions/" + name + "/" + v1alpha1.SubresourceAnswer},
+		} {
 			for range 120 {
-				w.sendSlowly(ctx, token, path)
+				w.sendSlowly(ctx, token, request.method, request.path)
 				begun++
 			}
 		}
 		for i := range 5 {
 			if err := diff(); err != nil {
-				t.Errorf("difference %d, beside %d slow answers, with an open question: %t: %v", i, begun, open, err)
+				t.Errorf("difference %d, beside %d slow requests, with an open question: %t: %v", i, begun, open, err)
 			}
 		}
+		// The API server ends slow requests after a minute.
+		soon, end := context.WithTimeout(t.Context(), 45*time.Second)
+		if err := connect(soon); err != nil {
+			t.Errorf("another agent connects, beside %d slow requests, with an open question: %t: %v", begun, open, err)
+		}
+		end()
 		stop()
 	}
 }
@@ -94,15 +112,15 @@ func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 	want(agent, "nodequestions/"+w.hub.Open("web-1")[0].Name+"/"+v1alpha1.SubresourceAnswer, "application/json", http.StatusTooManyRequests)
 }
 
-// sendSlowly sends an answer that begins and then stops, until ctx ends. It returns when the API server has the beginning.
-func (w *world) sendSlowly(ctx context.Context, token, path string) {
+// sendSlowly sends a request whose body begins and then stops, until ctx ends. It returns when the API server has the beginning.
+func (w *world) sendSlowly(ctx context.Context, token, method, path string) {
 	w.Helper()
 	cfg := rest.AnonymousClientConfig(w.cfg)
 	cfg.BearerToken = token
 	c, err := rest.HTTPClientFor(cfg)
 	must(w.T, err)
 	body, sender := io.Pipe()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+	request, err := http.NewRequestWithContext(ctx, method,
 		strings.TrimSuffix(cfg.Host, "/")+"/apis/"+v1alpha1.GroupVersion.String()+"/"+path, body)
 	must(w.T, err)
 	request.Header.Set("Content-Type", "application/json")

@@ -29,9 +29,11 @@ func TestAgentsHaveOwnPriorityLevels(t *testing.T) {
 			"/apis/fettle.dev/v1alpha1/nodecatalogs?fieldSelector=metadata.name%3Dnode-q",
 			"/apis/fettle.dev/v1alpha1/catalogs/none",
 			"/version",
+			// These can occupy seats for as long as their senders like.
+			"/apis/reports.fettle.dev/v1alpha1/nodequestions", "/apis/reports.fettle.dev/v1alpha1/nodeanswers",
 		},
 		"fettle-leases":  {"/apis/coordination.k8s.io/v1/namespaces/fettle-nodes/leases/node-q"},
-		"fettle-answers": {"/apis/reports.fettle.dev/v1alpha1/nodequestions", "/apis/reports.fettle.dev/v1alpha1/nodeanswers"},
+		"fettle-answers": {"/apis/reports.fettle.dev/v1alpha1/nodequestions?watch=true"},
 	} {
 		schema, err := flows.FlowSchemas().Get(t.Context(), name, metav1.GetOptions{})
 		must(t, err)
