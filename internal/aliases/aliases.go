@@ -19,22 +19,51 @@ const (
 	Free   = 4 << 10
 )
 
-// Expanded returns the size of a document with its aliases written out, in bytes, approximately. Of several documents it is that of
-// the first. The error is for the author: the aliases expand too far, or this is no YAML.
-func Expanded(document []byte) (int, error) {
+// A Size is that of a document, approximately.
+type Size struct {
+	Bytes   int
+	Entries int // of lists and maps
+}
+
+func (s *Size) add(more Size) {
+	s.Bytes += more.Bytes
+	s.Entries += more.Entries
+}
+
+// Written returns the size of a document as it is written, without parsing it. It has no more entries than that, but
+// may have fewer: punctuation in texts counts.
+func Written(document []byte) Size {
+	size := Size{Bytes: len(document)}
+	for i, c := range document {
+		switch c {
+		case ',', ':', '[', '{':
+			size.Entries++
+		case '-', '?':
+			if i+1 == len(document) || bytes.IndexByte([]byte(" \t\r\n"), document[i+1]) >= 0 {
+				size.Entries++
+			}
+		}
+	}
+	return size
+}
+
+// Expanded returns the size of a document with its aliases written out. Of several documents it is that of the first. The error is for
+// the author: the aliases expand too far, or this is no YAML.
+func Expanded(document []byte) (Size, error) {
+	written := Written(document)
 	if bytes.IndexByte(document, '&') < 0 || bytes.IndexByte(document, '*') < 0 {
-		return len(document), nil // it has no anchor, or nothing that refers to one
+		return written, nil // it has no anchor, or nothing that refers to one
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
-		return 0, err
+		return Size{}, err
 	}
-	m := measure{limit: Factor*len(document) + Free, sizes: map[*yaml.Node]int{}}
+	m := measure{limit: Factor*len(document) + Free, sizes: map[*yaml.Node]Size{}}
 	size, err := m.of(&root)
 	if err != nil {
-		return 0, err
+		return Size{}, err
 	}
-	return max(size, len(document)), nil
+	return Size{max(size.Bytes, written.Bytes), max(size.Entries, written.Entries)}, nil
 }
 
 // Check returns the error of Expanded.
@@ -48,28 +77,28 @@ var errCycle = errors.New("an anchor contains an alias of itself: write the valu
 // A measure adds up sizes to a limit.
 type measure struct {
 	limit int
-	sizes map[*yaml.Node]int // of nodes with an anchor; 0 while they are measured
+	sizes map[*yaml.Node]Size // of nodes with an anchor; 0 while they are measured
 }
 
 // of returns the size of a node. An anchor precedes its aliases, so that each node is visited once.
-func (m *measure) of(n *yaml.Node) (int, error) {
+func (m *measure) of(n *yaml.Node) (Size, error) {
 	if n.Kind == yaml.AliasNode {
-		if size := m.sizes[n.Alias]; size > 0 {
+		if size := m.sizes[n.Alias]; size.Bytes > 0 {
 			return size, nil
 		}
-		return 0, errCycle
+		return Size{}, errCycle
 	}
 	if n.Anchor != "" {
-		m.sizes[n] = 0
+		m.sizes[n] = Size{}
 	}
-	total := len(n.Value) + 1 // and a separator
+	total := Size{Bytes: len(n.Value) + 1, Entries: len(n.Content)} // and a separator
 	for _, c := range n.Content {
 		size, err := m.of(c)
 		if err != nil {
-			return 0, err
+			return Size{}, err
 		}
-		if total += size; total > m.limit {
-			return 0, fmt.Errorf("its aliases expand to more than %d KiB, %d times the size of the document: repeat less, or use several documents", m.limit>>10, Factor)
+		if total.add(size); total.Bytes > m.limit {
+			return Size{}, fmt.Errorf("its aliases expand to more than %d KiB, %d times the size of the document: repeat less, or use several documents", m.limit>>10, Factor)
 		}
 	}
 	if n.Anchor != "" {

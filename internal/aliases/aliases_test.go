@@ -1,6 +1,7 @@
 package aliases_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,8 +55,8 @@ func TestOrdinaryAliasesAreAllowed(t *testing.T) {
 			continue
 		}
 		raw, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil || len(raw) > 3*size {
-			t.Errorf("%s: %d bytes of JSON, measured as %d (%v)", name, len(raw), size, err)
+		if err != nil || len(raw) > 3*size.Bytes {
+			t.Errorf("%s: %d bytes of JSON, measured as %d (%v)", name, len(raw), size.Bytes, err)
 		}
 	}
 }
@@ -69,18 +70,43 @@ func TestAliasesOfThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-// No document that is within the limit decodes to more JSON than its measure allows for: six bytes for each, as \u0000.
+// No document that is within the limit decodes to more JSON than its measure allows for: six bytes for each, as \u0000. None has more
+// entries.
 func FuzzExpanded(f *testing.F) {
 	f.Add("a: &a [b, c]\nd: *a\n")
 	f.Add("a: &a b\n*a : {<<: {*a : 1}}\n")
 	f.Add("&a [&b {}, *b, !!binary aGk=]\n")
+	f.Add("- - ? - a\n    : b\n-\tc\n- [{}, [], {a, b}]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		size, err := aliases.Expanded([]byte(text))
 		if err != nil {
 			return
 		}
-		if raw, err := yaml.YAMLToJSON([]byte(text)); err == nil && len(raw) > 12*size+100 {
-			t.Errorf("%q: %d bytes of JSON, measured as %d", text, len(raw), size)
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			t.Fatal(err)
+		}
+		if n := entries(value); len(raw) > 12*size.Bytes+100 || n > size.Entries {
+			t.Errorf("%q: %d bytes of JSON with %d entries, measured as %+v", text, len(raw), n, size)
 		}
 	})
+}
+
+// entries counts those of lists and maps.
+func entries(value any) (n int) {
+	switch v := value.(type) {
+	case []any:
+		for _, each := range v {
+			n += 1 + entries(each)
+		}
+	case map[string]any:
+		for _, each := range v {
+			n += 1 + entries(each)
+		}
+	}
+	return n
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/aliases"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // An object is a document, or an item of a List, as JSON.
@@ -70,27 +71,33 @@ const maxDepth = 100
 
 // checkDepth returns an error if JSON is nested too deeply.
 func checkDepth(raw []byte) error {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
-			quoted = !quoted
-		case '\\': // in a text: what it escapes does not end that
-			i++
-		case '{', '[':
-			if !quoted {
-				depth++
-			}
-		case '}', ']':
-			if !quoted {
-				depth--
-			}
-		}
-		if depth > maxDepth {
-			return fmt.Errorf("lists and maps are nested more than %d levels deep: nest fewer", maxDepth)
-		}
+	if depth, _ := shapeOf(raw); depth > maxDepth {
+		return fmt.Errorf("lists and maps are nested more than %d levels deep: nest fewer", maxDepth)
 	}
 	return nil
+}
+
+// shapeOf returns how deep the lists and maps of JSON are nested, and how many entries they have, at most.
+func shapeOf(raw []byte) (depth, entries int) {
+	level, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\': // in a text: what it escapes does not end that
+			i++
+		case quoted:
+		case c == ',':
+			entries++
+		case c == '{' || c == '[':
+			entries++
+			level++
+		case c == '}' || c == ']':
+			level--
+		}
+		depth = max(depth, level)
+	}
+	return depth, entries
 }
 
 // requireSingle returns an error if JSON has anything after its first object, which a YAML parser would
@@ -140,7 +147,7 @@ func decode(raw []byte, into any) []flaw {
 	} else if err != nil {
 		flaws = append(flaws, flaw{"", Explain(err).Error()})
 	}
-	for _, s := range strict {
+	for _, s := range firstOf(strict) {
 		flaws = append(flaws, flaw{"", s.Error()})
 	}
 	return flaws
@@ -291,7 +298,7 @@ func check(ctx context.Context, o object, k kindSchema, into metav1.Object) (fla
 	case len(mistakes) > 0:
 		return flaws, tree
 	}
-	for _, f := range apivalidation.ValidateObjectMetaAccessor(into, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+	for _, f := range firstOf(apivalidation.ValidateObjectMetaAccessor(into, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) {
 		flaws = append(flaws, flaw{f.Field, f.ErrorBody()})
 	}
 	return flaws, tree
@@ -324,23 +331,26 @@ func unknownKind(kind string) string {
 	return fmt.Sprintf("unknown kind %s; use one of %s", kind, strings.Join(all, ", "))
 }
 
-// fault records the flaws of an object, and its duplicate keys, in the order of their lines.
+// fault records the flaws of an object, and its duplicate keys, in the order of their lines. Of very many it records some.
 func (b *batch) fault(o object, ref v1alpha1.ResourceRef, flaws ...flaw) {
 	b.uncached = true
 	l := b.layout(o.part)
 	all := l.duplicates(o.path)
-	for _, f := range flaws {
+	for _, f := range firstOf(flaws) {
 		if f.path == "" && len(all) > 0 {
 			continue // the decoder's error about the same keys
 		}
 		all = append(all, placed{f, l.line(joined(o.path, f.path))})
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
+	if len(all) > maxFlaws {
+		all = append(all[:maxFlaws], placed{flaw{"", "and more: correct these first"}, all[maxFlaws].line})
+	}
 	for _, p := range all {
 		where := o.file
 		if p.line > 0 {
 			where = fmt.Sprintf("%s:%d", o.file, p.line)
 		}
-		b.Faults = append(b.Faults, Fault{where, ref, p.String()})
+		b.Faults = append(b.Faults, Fault{where, ref, text.Clip(p.String(), maxMessage)})
 	}
 }

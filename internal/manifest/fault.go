@@ -51,6 +51,16 @@ func (f flaw) String() string {
 	return f.path + ": " + f.text
 }
 
+// maxFlaws is how many flaws of an object are explained: who has made so many corrects these first. So an object with a million takes as
+// long as one with few.
+const maxFlaws = 50
+
+// maxMessage is the length of the longest explanation, in bytes.
+const maxMessage = 2000
+
+// firstOf returns the first values, more than maxFlaws only if there are.
+func firstOf[T any](all []T) []T { return all[:min(len(all), maxFlaws+1)] }
+
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
 

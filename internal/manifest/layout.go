@@ -12,7 +12,8 @@ import (
 // finds none.
 type layout struct {
 	root  *yaml.Node
-	above int // lines of the file before the document
+	above int                           // lines of the file before the document
+	keys  map[*yaml.Node]map[string]int // of mappings that were looked into: where the first of each key is
 }
 
 func layoutOf(p part) layout {
@@ -20,7 +21,7 @@ func layoutOf(p part) layout {
 	if yaml.Unmarshal(p.text, &doc) != nil || len(doc.Content) == 0 {
 		return layout{}
 	}
-	return layout{doc.Content[0], p.line - 1}
+	return layout{doc.Content[0], p.line - 1, map[*yaml.Node]map[string]int{}}
 }
 
 // padded returns the text after empty lines, so that a parser counts lines from the beginning of the file.
@@ -35,7 +36,7 @@ func (l layout) line(path string) int {
 	}
 	at, line := l.root, l.root.Line
 	for _, step := range steps(path) {
-		key, value := child(at, step)
+		key, value := l.child(at, step)
 		if value == nil {
 			break
 		}
@@ -46,15 +47,13 @@ func (l layout) line(path string) int {
 
 // child returns an entry of a mapping or list, nil if there is none. For a list, the key is
 // the entry itself.
-func child(of *yaml.Node, step string) (key, value *yaml.Node) {
+func (l layout) child(of *yaml.Node, step string) (key, value *yaml.Node) {
 	if of.Kind == yaml.AliasNode {
-		return child(of.Alias, step)
+		return l.child(of.Alias, step)
 	}
 	if of.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(of.Content); i += 2 {
-			if of.Content[i].Value == step {
-				return of.Content[i], of.Content[i+1]
-			}
+		if i, there := l.keysOf(of)[step]; there {
+			return of.Content[i], of.Content[i+1]
 		}
 	}
 	if of.Kind == yaml.SequenceNode {
@@ -65,18 +64,35 @@ func child(of *yaml.Node, step string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// duplicates returns the duplicate keys below a path.
+// keysOf returns where the keys of a mapping are.
+func (l layout) keysOf(mapping *yaml.Node) map[string]int {
+	keys, known := l.keys[mapping]
+	if !known {
+		keys = make(map[string]int, len(mapping.Content)/2)
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if _, again := keys[mapping.Content[i].Value]; !again {
+				keys[mapping.Content[i].Value] = i
+			}
+		}
+		l.keys[mapping] = keys
+	}
+	return keys
+}
+
+// duplicates returns the first duplicate keys below a path, more than maxFlaws only if there are.
 func (l layout) duplicates(path string) []placed {
 	if l.root == nil {
 		return nil
 	}
 	at := l.root
 	for _, step := range steps(path) {
-		if _, at = child(at, step); at == nil {
+		if _, at = l.child(at, step); at == nil {
 			return nil
 		}
 	}
-	return l.duplicatesBelow(at, "", maxDepth)
+	found := search{above: l.above}
+	found.below(at, "", maxDepth)
+	return found.all
 }
 
 // A placed flaw has a line.
@@ -85,28 +101,31 @@ type placed struct {
 	line int
 }
 
-// duplicatesBelow looks at so many levels. Documents with more are refused anyway.
-func (l layout) duplicatesBelow(n *yaml.Node, path string, levels int) []placed {
-	if levels == 0 {
-		return nil
-	}
-	var all []placed
+// A search finds duplicate keys, until there are more than maxFlaws.
+type search struct {
+	above int // lines of the file before the document
+	all   []placed
+}
+
+// below looks at so many levels. Documents with more are refused anyway.
+func (s *search) below(n *yaml.Node, path string, levels int) {
 	first := map[string]int{}
 	for i, c := range n.Content {
 		switch {
+		case levels == 0 || len(s.all) > maxFlaws:
+			return
 		case n.Kind == yaml.SequenceNode:
-			all = append(all, l.duplicatesBelow(c, fmt.Sprintf("%s[%d]", path, i), levels-1)...)
+			s.below(c, fmt.Sprintf("%s[%d]", path, i), levels-1)
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			name := joined(path, c.Value)
 			if line, again := first[c.Value]; again {
-				all = append(all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", l.above+line)}, l.above + c.Line})
+				s.all = append(s.all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", s.above+line)}, s.above + c.Line})
 			} else {
 				first[c.Value] = c.Line
 			}
-			all = append(all, l.duplicatesBelow(n.Content[i+1], name, levels-1)...)
+			s.below(n.Content[i+1], name, levels-1)
 		}
 	}
-	return all
 }
 
 func joined(path, name string) string {

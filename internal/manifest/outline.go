@@ -11,7 +11,12 @@ import (
 // Limits bound what the manifests of somebody else may take.
 type Limits struct {
 	Objects int // documents, and items of Lists
-	Bytes   int // of all documents, with the aliases of YAML written out
+	// EntriesOfObject are those of the lists and maps of one object. To find the faults of many takes time by the square of their number.
+	EntriesOfObject int
+	// The rest is of all documents together, with the aliases of YAML written out.
+
+	Bytes   int
+	Entries int // of lists and maps, each of which takes up to 1 KiB of memory
 }
 
 // An Object is a document, or an item of a List, that was decoded, but not validated.
@@ -34,22 +39,25 @@ func (o Object) String() string {
 const maxOutlined = 100
 
 // Outline decodes sources one document after the other, and validates nothing. So a caller can find out what they are about before
-// it takes the trouble. It ends after maxOutlined faults. The error says which limit is exceeded.
+// it takes the trouble. It ends after maxOutlined faults. The error says which limit is exceeded, or is that of ctx.
 func Outline(ctx context.Context, all []source.Source, limits Limits) (objects []Object, faults []Fault, err error) {
 	b := &batch{}
 	b.outline = func(o object, h head) {
+		if _, entries := shapeOf(o.raw); entries > limits.EntriesOfObject {
+			b.fault(o, h.ref(), flaw{"", fmt.Sprintf("its lists and maps have more than %d entries: use several objects", limits.EntriesOfObject)})
+			return
+		}
 		name, _ := h.Metadata.Name.(string)
 		namespace, _ := h.Metadata.Namespace.(string)
 		objects = append(objects, Object{h.APIVersion, h.Kind, namespace, name, o, b.where(o)})
 	}
-	left := limits.Bytes
+	left := limits
 	for _, p := range b.splitAll(ctx, all) {
 		if _, ok := begins(p.text); !ok {
 			continue
 		}
-		size, err := aliases.Expanded(p.text)
-		if left -= size; err == nil && left < 0 {
-			return nil, nil, fmt.Errorf("the manifests have more than %d KiB with the aliases of YAML written out: send a part of them", limits.Bytes>>10)
+		if err := left.spend(p.text, limits); err != nil {
+			return nil, nil, err
 		}
 		if o, err := read(p); err != nil {
 			b.fault(object{part: p}, "", flaw{"", err.Error()})
@@ -59,18 +67,40 @@ func Outline(ctx context.Context, all []source.Source, limits Limits) (objects [
 		if len(objects) > limits.Objects {
 			return nil, nil, fmt.Errorf("the manifests have more than %d objects: send a part of them", limits.Objects)
 		}
-		if len(b.Faults) >= maxOutlined {
+		if len(b.Faults) >= maxOutlined || ctx.Err() != nil {
 			break
 		}
 	}
-	return objects, b.Faults, nil
+	return objects, b.Faults, context.Cause(ctx)
 }
 
-// Validate validates objects like [Types.Read], one after the other.
+// spend subtracts what a document takes, and returns an error about the limits if there is not so much.
+func (l *Limits) spend(document []byte, limits Limits) error {
+	size := aliases.Written(document)
+	if l.Entries >= size.Entries { // otherwise it is not even parsed
+		var err error
+		if size, err = aliases.Expanded(document); err != nil {
+			return nil //nolint:nilerr // reading the document explains it
+		}
+	}
+	l.Bytes -= size.Bytes
+	l.Entries -= size.Entries
+	switch {
+	case l.Bytes < 0:
+		return fmt.Errorf("the manifests have more than %d KiB with the aliases of YAML written out: send a part of them", limits.Bytes>>10)
+	case l.Entries < 0:
+		return fmt.Errorf("the manifests have more than %d entries of lists and maps with the aliases of YAML written out: send a part of them", limits.Entries)
+	}
+	return nil
+}
+
+// Validate validates objects like [Types.Read], one after the other. It ends after maxOutlined faults, and with ctx.
 func (t Types) Validate(ctx context.Context, objects []Object) *Set {
 	b := &batch{Set: Set{Types: t}, schemas: allSchemas(), uncached: true}
 	for _, o := range objects {
-		b.add(ctx, o.decoded)
+		if b.add(ctx, o.decoded); len(b.Faults) >= maxOutlined || ctx.Err() != nil {
+			break
+		}
 	}
 	b.refuseDuplicates()
 	return &b.Set

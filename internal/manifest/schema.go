@@ -52,10 +52,10 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
 	var flaws []flaw
 	unknown, faults := k.Check(ctx, object)
-	for _, path := range unknown {
+	for _, path := range firstOf(unknown) {
 		flaws = append(flaws, flaw{path, k.unknown(path)})
 	}
-	for _, f := range faults {
+	for _, f := range firstOf(faults) {
 		flaws = append(flaws, k.flaw(f, object))
 	}
 	return flaws

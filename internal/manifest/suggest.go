@@ -5,8 +5,14 @@ import (
 	"strings"
 )
 
+// maxWord is the length of the longest name of a field or kind that somebody may have misspelled, in bytes.
+const maxWord = 100
+
 // nearest returns the name that is most similar to a misspelled one; "" if none is.
 func nearest[V any](misspelled string, names map[string]V) string {
+	if len(misspelled) > maxWord {
+		return ""
+	}
 	best, distance := "", 1+max(1, len(misspelled)/3)
 	for name := range names {
 		d := edits(plain(misspelled), plain(name))

@@ -1,6 +1,7 @@
 package reportsapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,8 +26,12 @@ const maxFaults = 20
 // Limits of the manifests of a plan.
 const (
 	maxObjects = 10_000
-	// maxBytes is the size of manifests with the aliases of YAML written out.
-	maxBytes = 2 * v1alpha1.MaxPlanBytes
+	// maxBytes is the size of manifests with the aliases of YAML written out, and maxEntries how many entries their lists and maps
+	// have: 10,000 ordinary objects have half of these.
+	maxBytes   = 2 * v1alpha1.MaxPlanBytes
+	maxEntries = 500_000
+	// maxEntriesOfObject is far above that of all objects but hostile ones.
+	maxEntriesOfObject = 10_000
 	// maxConfigMaps is the number of ConfigMaps among the manifests, and of others that they refer to. The API server is asked
 	// about the rights to each.
 	maxConfigMaps = 100
@@ -59,7 +64,7 @@ func readChange(ctx context.Context, caller rights, base *planning.Base, spec v1
 		return c, nil, err
 	}
 	set := typesOf(ctx, base).Validate(ctx, objects)
-	if err := explain(set.Faults); err != nil {
+	if err := cmp.Or(ctx.Err(), explain(set.Faults)); err != nil {
 		return c, nil, err
 	}
 	c.Change = planning.Change{
@@ -79,7 +84,10 @@ func outline(ctx context.Context, base *planning.Base, manifests []v1alpha1.Plan
 	for _, m := range manifests {
 		sources = append(sources, source.Source{Name: m.Name, Read: func(context.Context) ([]byte, error) { return []byte(m.Text), nil }})
 	}
-	all, faults, err := manifest.Outline(ctx, sources, manifest.Limits{Objects: maxObjects, Bytes: maxBytes})
+	all, faults, err := manifest.Outline(ctx, sources, manifest.Limits{Objects: maxObjects, EntriesOfObject: maxEntriesOfObject, Bytes: maxBytes, Entries: maxEntries})
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, nil, tooLarge(err)
 	}
