@@ -101,7 +101,7 @@ func (f File) Keys(path string) []Named {
 // Put makes key the only one of this name in the file at path: it replaces the first one with the
 // name, otherwise at the end.
 func (f *File) Put(path, name string, key Key) {
-	at := f.take(path, name)
+	at := f.take(path, func(n string) bool { return n == name })
 	if at < 0 {
 		f.endLine()
 		at = len(f.lines)
@@ -112,16 +112,19 @@ func (f *File) Put(path, name string, key Key) {
 }
 
 // Drop removes all keys of this name in the file at path.
-func (f *File) Drop(path, name string) { f.take(path, name) }
+func (f *File) Drop(path, name string) { f.DropAll(path, func(n string) bool { return n == name }) }
 
-// take removes the keys of a name and returns the place of the first, -1 if there was none.
-func (f *File) take(path, name string) (at int) {
+// DropAll removes all keys with certain names in the file at path.
+func (f *File) DropAll(path string, named func(string) bool) { f.take(path, named) }
+
+// take removes the keys with certain names and returns the place of the first, -1 if there was none.
+func (f *File) take(path string, named func(string) bool) (at int) {
 	at = -1
 	names := f.Keys(path)
 	var kept []line
 	for _, l := range f.lines {
 		if l.isKey {
-			isIt := names[0].Name == name
+			isIt := named(names[0].Name)
 			names = names[1:]
 			if isIt && at < 0 {
 				at = len(kept)

@@ -106,7 +106,7 @@ func (p posix) readContent(ctx context.Context, h resource.Reader, file host.Han
 	case want.Content == nil && !auditing(want, "content"):
 		return nil
 	}
-	return readSum(ctx, h, file, is, want, algorithm)
+	return errors.Join(readSum(ctx, h, file, is, want, algorithm), p.hidePlanted(h, is, want))
 }
 
 func readSum(ctx context.Context, h resource.Reader, file host.Handle, is *Attributes, want Attributes, algorithm string) error {

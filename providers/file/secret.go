@@ -45,6 +45,24 @@ func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) 
 	return cannot("find out whether the content was a secret", err)
 }
 
+// hidePlanted hides the content of a file that has other names too, if a user may have made this one: the user need not be
+// allowed to read it.
+func (p posix) hidePlanted(h resource.Reader, is *Attributes, want Attributes) error {
+	if is.found.info.Nlink < 2 || is.found.secret {
+		return nil
+	}
+	dir, err := p.place(h, want).LookupParent(h)
+	if err != nil {
+		return cannot("look at directory", err)
+	}
+	defer dir.Close()
+	only, err := dir.OnlyRootWrites()
+	if err == nil && !only {
+		is.found.secret, is.Content = true, nil
+	}
+	return cannot("look at directory", err)
+}
+
 // forgetSecret records that a file no longer contains a secret.
 func (w *writer) forgetSecret(ctx context.Context) error {
 	if w.want.secret || w.is.found.secret && w.is.found.source.File != nil {

@@ -74,12 +74,12 @@ func (p purge) files(want attributes) []string {
 	return want.SSHKeyFiles
 }
 
-// maxUnmanaged is the maximum number of keys of a file removed in one run. Its user may have added
-// any number.
-const maxUnmanaged = 1000
+// manyUnmanaged is the number of keys of a file that are removed and reported one by one. Each is a change of the whole file, and
+// its user may have added any number.
+const manyUnmanaged = 100
 
 // unmanaged returns the keys of a file that no resource manages. The last one comes first, so that
-// a key that is named by its number keeps that number until its turn.
+// a key that is named by its number keeps that number until its turn. Many keys are one resource.
 func (p purge) unmanaged(h host.Reader, file string) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		place, err := p.place(file)
@@ -87,26 +87,38 @@ func (p purge) unmanaged(h host.Reader, file string) iter.Seq2[resource.Resource
 			yield(nil, err)
 			return
 		}
-		content, err := place.Read(h)
+		managed := func(name string) bool { return p.managed(place, name) }
+		names, err := unmanagedNames(h, place, managed)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		seen := map[string]bool{}
-		for _, k := range slices.Backward(content.Keys(place.Path)) {
-			if seen[k.Name] || p.managed(place, k.Name) {
-				continue
-			}
-			if len(seen) == maxUnmanaged {
-				yield(nil, fmt.Errorf("%s has more than %d keys that no resource manages: the next run continues, or empty it by hand", place.Path, maxUnmanaged))
-				return
-			}
-			seen[k.Name] = true
-			if !yield(p.absent(place, k.Name)) {
+		if len(names) > manyUnmanaged {
+			yield(flood(place, managed))
+			return
+		}
+		for _, name := range names {
+			if !yield(p.absent(place, name)) {
 				return
 			}
 		}
 	}
+}
+
+// unmanagedNames returns the names of the keys of a file that no resource manages, the last one first.
+func unmanagedNames(h host.Reader, place authorizedkeys.Place, managed func(string) bool) (names []string, err error) {
+	content, err := place.Read(h)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, k := range slices.Backward(content.Keys(place.Path)) {
+		if !seen[k.Name] && !managed(k.Name) {
+			names = append(names, k.Name)
+		}
+		seen[k.Name] = true
+	}
+	return names, nil
 }
 
 // place returns the place of a file of sshKeyFiles: the user's if it is in the home directory, otherwise

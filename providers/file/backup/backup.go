@@ -52,9 +52,10 @@ func (b Backup) Save(ctx context.Context, dir host.WritableHandle, name string, 
 	if b.To == None {
 		return nil
 	}
-	var err error
+	planted, err := mayBePlanted(dir, old.Info())
 	switch info := old.Info(); {
-	case info.IsRegular() && b.To == ToBucket:
+	case err != nil:
+	case info.IsRegular() && (b.To == ToBucket || planted):
 		err = b.Bucket.Backup(ctx, old, b.Path)
 	case info.IsRegular():
 		err = b.saveBeside(ctx, dir, name, old)
@@ -62,6 +63,16 @@ func (b Backup) Save(ctx context.Context, dir host.WritableHandle, name string, 
 		err = b.saveTree(ctx, old)
 	}
 	return Refused(b.Path, err)
+}
+
+// mayBePlanted reports whether a file has other names, and a user may have made the one in this directory. A copy beside it would
+// be a file with one name, of content that the user need not be allowed to read.
+func mayBePlanted(dir host.Handle, info host.FileInfo) (bool, error) {
+	if !info.IsRegular() || info.Nlink < 2 {
+		return false, nil
+	}
+	only, err := dir.OnlyRootWrites()
+	return !only, err
 }
 
 // Refused is the error of a file that is not replaced because it can't be backed up; nil if err is.
