@@ -116,6 +116,7 @@ func TestEachLieBreaksALaw(t *testing.T) {
 
 		"set: does nothing":           {not("set", func(_ *process, r line) []line { return done("set", r) }), "set brings the example in sync: ... the change did not take effect: ensure is absent, should be present"},
 		"set: forgets an attribute":   {on("set", func(line) {}).but(func(p *process, r line) { delete(r.should(), "size") }), "set brings the example in sync: ... the change did not take effect: size is absent, should be 5"},
+		"set: loses the rest":         {not("set", replace), `set leaves attributes that are not managed, while it exists: set changed size of "z/one", which was not in should`},
 		"set: ignores absent":         {not("set", keep), "removal makes it absent: ... the change did not take effect: ensure is present, should be absent"},
 		"set: an unknown attribute":   {with("set", "errors", line{"mood": "bad"}), `each answer is to what was asked: the answer to set for "z/one" has an error of the attribute "mood"`},
 		"set: control characters":     {with("set", "notes", []string{"\x1b[31mred"}), `each answer is to what was asked: the answer to set for "z/one" has a message with control characters`},
@@ -215,6 +216,14 @@ func needsText(p *process, request string, r line) []line {
 func keep(p *process, r line) []line {
 	if r.should()["ensure"] == "absent" {
 		return done("set", r)
+	}
+	return []line{p.answer("set", r)}
+}
+
+// replace stores what should has, and nothing else.
+func replace(p *process, r line) []line {
+	if name, ok := r["name"].(string); ok {
+		delete(p.has, name)
 	}
 	return []line{p.answer("set", r)}
 }

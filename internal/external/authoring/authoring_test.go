@@ -56,7 +56,7 @@ func write(t *testing.T, files map[string]string) string {
 }
 
 func tree() map[string]string {
-	return map[string]string{"record/type.yaml": record, "record/main.py": "main", "lib/lib.py": "shared", "address/type.yaml": address, "secret": "x"}
+	return map[string]string{"record/type.yaml": record, "record/main.py": "#!/bin/main", "lib/lib.py": "shared", "address/type.yaml": address, "secret": "x"}
 }
 
 func TestTypesShareFilesOfDirectoriesBesideThem(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTypesShareFilesOfDirectoriesBesideThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := all[0].Spec.Source.Files
-	if files["main.py"] != "main" || files["lib.py"] != "shared" || !strings.Contains(files["fettle.py"], "class SimpleProvider") {
+	if files["main.py"] != "#!/bin/main" || files["lib.py"] != "shared" || !strings.Contains(files["fettle.py"], "class SimpleProvider") {
 		t.Errorf("the files are %v", files)
 	}
 }
@@ -144,7 +144,7 @@ spec: {kind: Hello, version: 2.0.0, description: Manages hellos.}
 func TestTheBaseOfATypeCanBeADSCResource(t *testing.T) {
 	t.Parallel()
 
-	dir := write(t, map[string]string{"greeting/greeting.dsc.resource.json": greeting, "greeting/greeting.sh": "program", "hello/type.yaml": hello})
+	dir := write(t, map[string]string{"greeting/greeting.dsc.resource.json": greeting, "greeting/greeting.sh": "#!/bin/program", "hello/type.yaml": hello})
 	all, err := authoring.Read(t.Context(), filepath.Join(dir, "hello"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTheBaseOfATypeCanBeADSCResource(t *testing.T) {
 	for _, a := range d.Spec.Attributes {
 		got = append(got, a.Name+a.Default+string(a.Schema.Raw))
 	}
-	want := []string{"hellos", "Hello", "2.0.0", "DSC", "Example/Greeting", "program", `name{"type":"string"}`, `lang"en"{"enum":["en"],"type":"string"}`}
+	want := []string{"hellos", "Hello", "2.0.0", "DSC", "Example/Greeting", "#!/bin/program", `name{"type":"string"}`, `lang"en"{"enum":["en"],"type":"string"}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -166,7 +166,7 @@ func TestTheBaseOfATypeCanBeADSCResource(t *testing.T) {
 func TestTheProgramOfADSCResourceHasWhatItsManifestNames(t *testing.T) {
 	t.Parallel()
 
-	dir := write(t, map[string]string{"greeting.dsc.resource.json": greeting, "greeting.sh": "program"})
+	dir := write(t, map[string]string{"greeting.dsc.resource.json": greeting, "greeting.sh": "#!/bin/program"})
 	file := filepath.Join(dir, "greeting.dsc.resource.json")
 	all, err := authoring.Read(t.Context(), file, nil)
 	if err != nil {

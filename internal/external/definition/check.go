@@ -256,9 +256,19 @@ func (c *checker) command(field, program string) {
 	c.add(path.Clean(program) == strings.TrimPrefix(program, "./") && !strings.HasPrefix(program, ".."),
 		"%s has the program %q, which is not below the source: write it as ./main.py", field, program)
 	if files := c.spec.Source.Files; files != nil {
-		_, ok := files[path.Clean(program)]
+		content, ok := files[path.Clean(program)]
 		c.add(ok, "%s has the program %q, which is not one of spec.source.files", field, program)
+		c.add(!ok || interpreted.MatchString(content), "spec.source.files[%s] begins with %.40q, so the kernel can't start it: begin with a line that names an interpreter, such as "+
+			"#!/usr/bin/env python3, without a byte order mark and a carriage return", path.Clean(program), firstLine(content))
 	}
+}
+
+// interpreted matches a program that begins with the absolute path of its interpreter, and one that is not read yet.
+var interpreted = regexp.MustCompile(`^(#![ \t]*/[^\r\n]*(\n|$)|$)`)
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 func (c *checker) source() {

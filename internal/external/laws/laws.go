@@ -60,6 +60,7 @@ func OfExisting() []Law {
 	return []Law{
 		{"get returns values that the type allows", getConforms},
 		{"refresh answers each name, without an error", refreshAnswers},
+		{"set leaves attributes that are not managed", setLeavesTheRest},
 	}
 }
 
