@@ -73,8 +73,9 @@ type Hub struct {
 // A question waits for its answer.
 type question struct {
 	v1alpha1.NodeQuestion
-	node   string
-	answer chan *v1alpha1.NodeAnswer // of capacity one
+	node     string
+	answer   chan *v1alpha1.NodeAnswer // of capacity one
+	answered bool
 }
 
 // Ask asks a node, and returns its answer. The error is ErrTooMany, a *TimeoutError, a *ProblemError, or that of ctx.
@@ -151,15 +152,12 @@ func (h *Hub) Answer(node string, answer *v1alpha1.NodeAnswer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q := h.open[answer.Name]
-	if q == nil || q.node != node {
+	if q == nil || q.node != node || q.answered {
 		return ErrNoQuestion
 	}
-	select {
-	case q.answer <- answer:
-		return nil
-	default:
-		return ErrNoQuestion
-	}
+	q.answered = true
+	q.answer <- answer
+	return nil
 }
 
 // Open returns the open questions of a node, in no particular order.
@@ -172,7 +170,7 @@ func (h *Hub) Open(node string) []v1alpha1.NodeQuestion {
 func (h *Hub) openOf(node string) []v1alpha1.NodeQuestion {
 	var all []v1alpha1.NodeQuestion
 	for _, q := range h.open {
-		if q.node == node && len(q.answer) == 0 {
+		if q.node == node && !q.answered {
 			all = append(all, q.NodeQuestion)
 		}
 	}

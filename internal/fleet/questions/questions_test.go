@@ -82,6 +82,18 @@ func TestAnswerCountsOnceAndInTimeAndFromTheNodeAlone(t *testing.T) {
 		if err := hub.Answer("web-1", named(name)); !errors.Is(err, questions.ErrNoQuestion) {
 			t.Errorf("too late: %v", err)
 		}
+
+		asked = ask(t.Context(), &hub, "web-1")
+		name = next(t, w)
+		if err := hub.Answer("web-1", named(name)); err != nil {
+			t.Errorf("the first answer: %v", err)
+		}
+		if err := hub.Answer("web-1", named(name)); !errors.Is(err, questions.ErrNoQuestion) {
+			t.Errorf("a second answer: %v", err)
+		}
+		if err := <-asked; err != nil {
+			t.Errorf("the caller got %v", err)
+		}
 	})
 }
 
