@@ -35,7 +35,7 @@ func (n *handle) Stat() (host.FileInfo, error) {
 
 // Open implements [host.Handle].
 func (n *handle) Open() (io.ReadCloser, error) {
-	s, err := descriptor.OpenStream(n.f.FD, n.f.Path, n.f.Info)
+	s, err := descriptor.OpenStream(n.f.FD, n.f.Path, n.f.Info, n.h.patience)
 	if err != nil {
 		return nil, n.error("open", err)
 	}

@@ -49,6 +49,7 @@ type Host struct {
 	rootFile *os.File // O_PATH
 	mounts   *os.File
 	follow   host.FollowLinks
+	patience *descriptor.Patience
 	entries  *entry.Entries
 	commands *command.Runner
 }
@@ -61,7 +62,7 @@ func Open(opts Options) (*Host, error) {
 	if opts.PID < 0 {
 		return nil, fmt.Errorf("cannot open host: PID %d is negative: use 0 or a process", opts.PID)
 	}
-	h := &Host{}
+	h := &Host{patience: new(descriptor.Patience)}
 	if err := h.openRoot(rootPath(opts), opts.PID); err != nil {
 		return nil, fmt.Errorf("cannot open host: %w", err)
 	}

@@ -41,7 +41,7 @@ func (h *Host) stream(path string) (*descriptor.Stream, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return descriptor.OpenStream(f.FD, f.Path, f.Info)
+	return descriptor.OpenStream(f.FD, f.Path, f.Info, h.patience)
 }
 
 // Stat implements [host.Reader].

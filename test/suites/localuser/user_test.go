@@ -115,7 +115,7 @@ func (u *hostile) actLocked(n uint64, when string) {
 	case 12:
 		name, act = "link", func() error { return unix.Link(to, from) }
 	case 13:
-		// For all that zed may own, also directories, whose new files get the second list.
+		// On everything that zed may own. New files in a directory get the second list.
 		name, act = "access list", func() error {
 			return errors.Join(unix.Setxattr(from, "system.posix_acl_access", zedsList, 0), unix.Setxattr(from, "system.posix_acl_default", zedsList, 0))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,36 +23,61 @@ type Stream struct {
 
 // OpenStream opens the file of an O_PATH descriptor for reading. Any type but a regular file is
 // an error: opening a fifo blocks, and opening a device can do anything (a watchdog starts to tick).
-func OpenStream(fd int, path string, info host.FileInfo) (*Stream, error) {
+func OpenStream(fd int, path string, info host.FileInfo, wait *Patience) (*Stream, error) {
 	if !info.IsRegular() {
 		return nil, fmt.Errorf("is a %s, not a regular file", typeName(info.Type))
 	}
-	fd, err := openLeased(Path(fd))
+	fd, err := openLeased(Path(fd), wait)
 	if err != nil {
 		return nil, err
 	}
 	return &Stream{fd, path, info.Size}, nil
 }
 
-// How long to wait for another process to give up its lease on a file. The kernel lets it delay
-// each open by up to 45 seconds; file servers give up theirs at once.
+// How long to wait for other processes to give up their leases on files. The kernel lets each of them delay
+// each open by up to 45 seconds; file servers give up theirs at once. A user can have leases on any number of files.
 const (
-	leaseWait  = 5 * time.Second
-	leaseRetry = 20 * time.Millisecond
+	leaseWait    = 5 * time.Second // for one file
+	leaseRetry   = 20 * time.Millisecond
+	leaseRecover = 12 // times what was waited, until that is available again
 )
 
 var errLeased = fmt.Errorf("another process holds a lease on it and does not give it up: "+
 	"look for the process in /proc/locks: %w", unix.EAGAIN)
 
-func openLeased(file string) (fd int, err error) {
-	for wait := time.Duration(0); wait < leaseWait; wait += leaseRetry {
-		fd, err = unix.Open(file, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if !errors.Is(err, unix.EAGAIN) {
+// Patience is how long opens may still wait for leases, all together: in the end a twelfth of the time, and one retry for each. The zero
+// value is ready, and safe for concurrent use.
+type Patience struct {
+	mu   sync.Mutex
+	used time.Duration
+	at   time.Time // of used
+}
+
+// take reports whether there is patience for one more retry.
+func (p *Patience) take(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used, p.at = max(0, p.used-now.Sub(p.at)/leaseRecover), now
+	if p.used >= leaseWait {
+		return false
+	}
+	p.used += leaseRetry
+	return true
+}
+
+// openLeased tries at least twice.
+func openLeased(file string, wait *Patience) (int, error) {
+	for patient := true; ; {
+		fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		switch {
+		case !errors.Is(err, unix.EAGAIN):
 			return fd, err
+		case !patient:
+			return -1, errLeased
 		}
+		patient = wait.take(time.Now())
 		time.Sleep(leaseRetry) //nolint:forbidigo // the kernel has no call that waits for a lease with a deadline
 	}
-	return -1, errLeased
 }
 
 // Read implements [io.Reader].
