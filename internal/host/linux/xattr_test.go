@@ -3,6 +3,7 @@ package linux_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -266,6 +267,28 @@ func TestChownRemovesListsOfTheFormerOwner(t *testing.T) {
 					t.Errorf("%s %s: %v, has mode %04o and %q", sentence, kind, err, info.Mode, got)
 				}
 			}
+		}
+	})
+}
+
+// A user's file can have more attributes than fit into memory.
+func TestReplacementKeepsNoLargeAttributes(t *testing.T) {
+	onTmpfs(t, func(h *linux.Host, dir string) {
+		file := filepath.Join(dir, "f")
+		err := os.WriteFile(file, nil, 0o600)
+		for i := range 20 {
+			err = errors.Join(err, unix.Setxattr(file, fmt.Sprintf("user.%d", i), make([]byte, 60_000), 0))
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		const says = "its extended attributes have more than 1048576 bytes"
+		if _, err := h.WriteFile(t.Context(), "/f", mine("x")); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := h.WriteFile(t.Context(), "/g", mine("x")); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -106,6 +106,11 @@ type Attribute struct {
 	Value []byte
 }
 
+// maxLasting is how many bytes of attributes are kept. On some file systems, a user's file can have hundreds of megabytes of them.
+const maxLasting = 1 << 20
+
+var errTooLarge = fmt.Errorf("its extended attributes have more than %d bytes: remove some with setfattr -x", maxLasting)
+
 // Lasting returns the attributes of an open file that stay when its content is replaced.
 func Lasting(fd int) ([]Attribute, error) {
 	list, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(descriptor.Path(fd), buf) })
@@ -113,6 +118,7 @@ func Lasting(fd int) ([]Attribute, error) {
 		return nil, fmt.Errorf("cannot list extended attributes: %w", err)
 	}
 	var all []Attribute
+	size := 0
 	for name := range strings.SplitSeq(string(list), "\x00") {
 		if !outlives(name) {
 			continue
@@ -120,6 +126,9 @@ func Lasting(fd int) ([]Attribute, error) {
 		value, err := Get(fd, name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read extended attribute %s: %w", name, err)
+		}
+		if size += len(name) + len(value); size > maxLasting {
+			return nil, errTooLarge
 		}
 		if name == AccessACL {
 			value = WithoutMask(value)
