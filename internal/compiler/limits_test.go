@@ -3,6 +3,7 @@ package compiler_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -145,5 +146,37 @@ func TestAnErrorOnANodeNamesTheNode(t *testing.T) {
 	want := []string{"File/a web-1", "File/a web-2", "File/b web-1", "File/b web-2", "File/c web-1", "File/c web-2"}
 	if diff := cmp.Diff(want, nodes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What resources have against each other takes memory in proportion to their number, however many are in it together.
+func TestFaultsOfManyResourcesTakeMemoryInProportion(t *testing.T) {
+	for name, at := range map[string]func(i, n int) v1alpha1.Resource{
+		"conflicts": func(i, _ int) v1alpha1.Resource { return file(fmt.Sprint("f", i), "/same") },
+		"a cycle": func(i, n int) v1alpha1.Resource {
+			return file(fmt.Sprint("f", i), fmt.Sprint("/f", i), requires(v1alpha1.ResourceRef(fmt.Sprint("File/f", (i+1)%n))))
+		},
+		"missing references": func(i, _ int) v1alpha1.Resource {
+			return file(fmt.Sprint("f", i), fmt.Sprint("/f", i), requires("File/none"))
+		},
+	} {
+		allocated := func(n int) uint64 {
+			var all []v1alpha1.Resource
+			for i := range n {
+				all = append(all, at(i, n))
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			result := compiler.Compile(compiler.Input{Nodes: webs(1), Kinds: kinds(), Resources: all})
+			runtime.ReadMemStats(&after)
+			if len(result.Problems) != n {
+				t.Errorf("%s: %d of %d resources have a problem", name, len(result.Problems), n)
+			}
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		allocated(10)
+		if few, many := allocated(200), allocated(2000); many > 15*few {
+			t.Errorf("%s: ten times as many take %d KiB instead of %d", name, many>>10, few>>10)
+		}
 	}
 }

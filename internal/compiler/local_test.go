@@ -44,11 +44,11 @@ func TestLocal(t *testing.T) {
 			want: []v1alpha1.ResourceRef{"File/f"},
 			problems: []compiler.Problem{
 				{
-					Ref: "File/a", Reason: "Conflict", Others: []v1alpha1.ResourceRef{"File/b"},
+					Ref: "File/a", Reason: "Conflict",
 					Message: `path "/x" is also claimed by File/b on the same node: keep one, or let their nodeSelector or when exclude each other`,
 				},
 				{
-					Ref: "File/b", Reason: "Conflict", Others: []v1alpha1.ResourceRef{"File/a"},
+					Ref: "File/b", Reason: "Conflict",
 					Message: `path "/x" is also claimed by File/a on the same node: keep one, or let their nodeSelector or when exclude each other`,
 				},
 				{Ref: "File/c", Reason: "Conflict", Message: "File/c is defined more than once: give each its own metadata.name"},

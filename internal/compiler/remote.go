@@ -86,15 +86,18 @@ func (n namedDrafts) add(d *Draft) {
 // to the others.
 func failClaimants(claimants []*Draft) {
 	for _, d := range claimants {
-		var others []v1alpha1.ResourceRef
+		var first []v1alpha1.ResourceRef
+		others := 0
 		for _, o := range claimants {
-			if o != d && (d.Leaving || !o.Leaving) {
-				others = append(others, o.Ref)
+			if o == d || !d.Leaving && o.Leaving {
+				continue
+			}
+			if others++; others <= text.MaxListed {
+				first = append(first, o.Ref)
 			}
 		}
-		if len(others) > 0 && d.Fault == nil {
-			d.Fault = fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s, and identifies one thing whichever node acts for it: keep one", d.Property, text.List(others))
-			d.Fault.Others = others
+		if others > 0 && d.Fault == nil {
+			d.Fault = fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s, and identifies one thing whichever node acts for it: keep one", d.Property, text.ListOf(others, first))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ type validator struct {
 	exists   map[v1alpha1.ResourceRef]bool
 	position map[v1alpha1.ResourceRef]int
 	graph    *graph.Graph
+	names    map[string]string // see namesOf
 }
 
 // validateGraph finds conflicts, missing references and cycles among members, and the dependents of members that are
@@ -72,24 +74,21 @@ func (v *validator) findConflicts() {
 			continue
 		}
 		for _, i := range claimants {
-			others := v.others(i, claimants)
-			f := fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
-				v.members[i].Property, text.List(others))
-			f.Others = others
-			v.fail(i, f)
+			v.fail(i, fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
+				v.members[i].Property, v.others(i, claimants)))
 		}
 	}
 }
 
-// others returns the resources at positions except one.
-func (v *validator) others(except int, positions []int) []v1alpha1.ResourceRef {
+// others names the first resources at positions except one, and the number of the rest.
+func (v *validator) others(except int, positions []int) string {
 	var refs []v1alpha1.ResourceRef
-	for _, i := range positions {
+	for _, i := range positions[:min(len(positions), text.MaxListed+1)] {
 		if i != except {
 			refs = append(refs, v.members[i].Ref)
 		}
 	}
-	return refs
+	return text.ListOf(len(positions)-1, refs)
 }
 
 func (v *validator) resolveEdges() {
@@ -117,16 +116,22 @@ func (v *validator) explainMissing(e edge) string {
 		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.Attribute, e.Ref)
 	}
 	kind, _, _ := strings.Cut(string(e.Ref), "/")
-	var same []v1alpha1.ResourceRef
-	for _, d := range v.members {
-		if d.Entry.Kind == kind {
-			same = append(same, d.Ref)
+	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.Attribute, e.Ref, v.namesOf(kind))
+}
+
+// namesOf names the first resources of a kind.
+func (v *validator) namesOf(kind string) string {
+	if v.names == nil {
+		all := map[string][]v1alpha1.ResourceRef{}
+		for _, d := range v.members {
+			all[d.Entry.Kind] = append(all[d.Entry.Kind], d.Ref)
+		}
+		v.names = map[string]string{}
+		for kind, refs := range all {
+			v.names[kind] = text.List(refs)
 		}
 	}
-	if len(same) == 0 {
-		return fmt.Sprintf("%s names %s, which does not exist; the node has no %s", e.Attribute, e.Ref, kind)
-	}
-	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.Attribute, e.Ref, text.List(same))
+	return cmp.Or(v.names[kind], "no "+kind)
 }
 
 func (v *validator) findCycles() {
@@ -136,9 +141,8 @@ func (v *validator) findCycles() {
 		for _, i := range append(cycle, cycle[0]) {
 			path = append(path, string(v.members[i].Ref))
 		}
+		f := fault.New(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
 		for _, i := range component {
-			f := fault.New(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
-			f.Others = v.others(i, component)
 			v.fail(i, f)
 		}
 	}

@@ -16,15 +16,12 @@ type Problem struct {
 	Node    string // "" for every node that it selects
 	Reason  string // one of the reasons in api/v1alpha1
 	Message string // names the value at fault and the fix
-	// Others are the other resources of the conflict or cycle.
-	Others []v1alpha1.ResourceRef
 }
 
 // A Fault is a problem that is not yet attributed to a resource and a node.
 type Fault struct {
 	Reason  string // one of the reasons in api/v1alpha1
 	Message string // one printable line
-	Others  []v1alpha1.ResourceRef
 }
 
 // maxMessage is the maximum length of a message, in bytes.
@@ -50,9 +47,9 @@ type finding struct {
 
 // Add adds a fault of a resource on nodes.
 func (fs Findings) Add(ref v1alpha1.ResourceRef, f *Fault, nodes ...string) {
-	key := strings.Join([]string{string(ref), f.Reason, f.Message, fmt.Sprint(f.Others)}, "\x00")
+	key := strings.Join([]string{string(ref), f.Reason, f.Message}, "\x00")
 	if fs[key] == nil {
-		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.Reason, Message: f.Message, Others: f.Others}}
+		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.Reason, Message: f.Message}}
 	}
 	fs[key].nodes = append(fs[key].nodes, nodes...)
 }
