@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -210,19 +208,13 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         caches.Options(),
-		HealthProbeBindAddress:        "0", // see serveProbes
+		HealthProbeBindAddress:        "0",                                     // see serveProbes
+		Metrics:                       metricsserver.Options{BindAddress: "0"}, // see serveMetrics
 		LeaderElection:                s.elect,
 		LeaderElectionID:              leaseName,
 		LeaderElectionLabels:          address,
 		LeaderElectionNamespace:       s.electNamespace,
 		LeaderElectionReleaseOnCancel: true, // main returns as soon as Start does
-		Metrics: metricsserver.Options{
-			BindAddress:    s.metrics,
-			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			// HTTP/2 lets unauthenticated clients keep a server busy.
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
-		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
@@ -244,8 +236,8 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the controller: %w", err)
 	}
-	if err := serveReports(mgr, cfg, s, fleet); err != nil {
-		return nil, fmt.Errorf("cannot set up the API of reports: %w", err)
+	if err := errors.Join(serveMetrics(mgr, cfg, s.metrics), serveReports(mgr, cfg, s, fleet)); err != nil {
+		return nil, fmt.Errorf("cannot set up the ports: %w", err)
 	}
 	if err := writeOpenReports(mgr, cfg, s, fleet.Recorder); err != nil {
 		return nil, fmt.Errorf("cannot set up reports for nodes: %w", err)

@@ -90,6 +90,23 @@ func read(t *testing.T, url, token string) (code int, proto, body string) {
 	return resp.StatusCode, resp.Proto, string(text)
 }
 
+// takesLargeHeaders reports whether a server that does not know who asks reads a header of 128 KiB.
+func takesLargeHeaders(t *testing.T, url string) bool {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // self-signed
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Large", strings.Repeat("x", 128<<10))
+	resp, err := client.Do(req)
+	if err != nil {
+		return false // it closed the connection
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge
+}
+
 // install creates the service accounts and their permissions in a cluster, and those of a metrics scraper.
 func install(t *testing.T, cfg *rest.Config, admin string) {
 	t.Helper()
@@ -163,6 +180,11 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 	} {
 		if code, proto := get(t, "https://"+metrics+"/metrics", tt.token); code != tt.want || proto != "HTTP/1.1" {
 			t.Errorf("metrics for %s: status %d over %s, want %d over HTTP/1.1", who, code, proto, tt.want)
+		}
+	}
+	for _, url := range []string{"http://" + probes + "/healthz", "https://" + metrics + "/metrics"} {
+		if takesLargeHeaders(t, url) {
+			t.Errorf("%s reads a header of 128 KiB", url)
 		}
 	}
 	scraper := token(t, admin, "scraper")

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
+
+	"github.com/fettle-dev/fettle/internal/fleet/ports"
 )
 
 // serveProbes answers /healthz as soon as it returns, and /readyz with the reason why the manager is
@@ -15,7 +16,7 @@ func serveProbes(ctx context.Context, address string, ready func() error) (stop 
 	if address == "0" {
 		return func() {}, nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := ports.Listen(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve probes: %w", err)
 	}
@@ -28,7 +29,7 @@ func serveProbes(ctx context.Context, address string, ready func() error) (stop 
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: mux, MaxHeaderBytes: ports.MaxHeaderBytes, ReadTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	return func() { _ = server.Close() }, nil
 }

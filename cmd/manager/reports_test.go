@@ -66,6 +66,9 @@ func TestEveryManagerLeadsToTheLeaderOfTheDay(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:" + port, "127.0.0.2:" + port} {
 		eventually(t, "the certificate at "+address, func() bool { return presentsTheCertificate(t, admin, address) })
 	}
+	if takesLargeHeaders(t, "https://127.0.0.1:"+port+"/apis") {
+		t.Error("the API of reports reads a header of 128 KiB of anyone")
+	}
 	diff := func(node string) error {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "reports.fettle.dev", Version: "v1alpha1", Kind: "NodeDiff"})

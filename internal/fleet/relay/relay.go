@@ -18,24 +18,19 @@ import (
 
 // Limits of a Listener.
 const (
-	// maxRelayed is the number of connections that are passed on at the same time. One has the requests of hundreds of clients.
-	maxRelayed  = 1000
 	dialTimeout = 5 * time.Second
 	// leaderTTL is how long the address of the leader is used before it is read again.
 	leaderTTL = 2 * time.Second
 )
 
 // A Listener accepts connections while this manager leads, and passes them on to the leader while it does not. Leads and Leader are
-// required and called concurrently.
+// required and called concurrently. The number of connections is that of the listener below it.
 type Listener struct {
 	net.Listener
 	Leads func() bool
 	// Leader returns the address and port of the leader. It is not called more often than every two seconds.
 	Leader func(ctx context.Context) (netip.AddrPort, error)
 	Log    *slog.Logger // nil logs nothing
-
-	mu      sync.Mutex
-	relayed int
 
 	finding sync.Mutex
 	leader  netip.AddrPort
@@ -49,34 +44,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil || l.Leads() {
 			return conn, err
 		}
-		if !l.begin() {
-			_ = conn.Close()
-			continue
-		}
 		go func() {
-			defer l.end()
 			defer func() { _ = conn.Close() }() // the copying has ended
 			if err := l.pass(conn); err != nil && l.Log != nil {
 				l.Log.Debug("cannot pass a connection on to the leader", "error", err)
 			}
 		}()
 	}
-}
-
-func (l *Listener) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.relayed >= maxRelayed {
-		return false
-	}
-	l.relayed++
-	return true
-}
-
-func (l *Listener) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.relayed--
 }
 
 // address returns the address of the leader.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/internal/fleet/ports"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/relay"
 )
@@ -52,7 +53,7 @@ func (*Server) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
 func (s *Server) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+	listener, err := ports.Listen(ctx, s.Address)
 	if err != nil {
 		return fmt.Errorf("cannot serve reports: %w", err)
 	}
@@ -70,7 +71,7 @@ func (s *Server) Start(ctx context.Context) error {
 			},
 		},
 		// The API server passes bodies on as slowly as their senders send them.
-		ReadTimeout: bodyTimeout, ReadHeaderTimeout: bodyTimeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: ports.MaxHeaderBytes, ReadTimeout: bodyTimeout, ReadHeaderTimeout: bodyTimeout, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(s.Log), slog.LevelDebug),
 	}
 	defer func() { _ = server.Close() }() // with its listener
