@@ -13,6 +13,8 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
 
 func TestWatchReportsChanges(t *testing.T) {
@@ -224,6 +226,37 @@ func TestWatchOfContestedPathSleepsMostOfTheTime(t *testing.T) {
 	}
 	must(t, os.Chmod(root+"/etc/motd", 0o600))
 	await(t, w)
+}
+
+// Users who change many files without a pause must not keep the program from seeing what has changed so far, however fast they are.
+func TestWatchReportsWhileUsersChangeManyPaths(t *testing.T) {
+	debian.Require(t)
+	h, dir := homes(t)
+	var paths []string
+	for i := range 500 {
+		name := fmt.Sprintf("/home/zed/own/%d", i)
+		put(t, filepath.Join(dir, name), "")
+		must(t, os.Chown(filepath.Join(dir, name), zed, zed))
+		paths = append(paths, name)
+	}
+	w := follow(t, h, paths...)
+	_ = w.Ready()
+	for range 4 {
+		rival.Start(t, dir, zed, append([]string{"touch"}, paths...)...)
+	}
+	done := make(chan bool)
+	go func() {
+		for range 10 {
+			w.Take()
+			w.Authors()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("nothing was reported for a minute")
+	}
 }
 
 func TestClosedWatchReportsNothing(t *testing.T) {

@@ -46,12 +46,12 @@ func (w *Watch) record(events []byte) bool {
 
 // recordTraced is record for events of a tracer. It finds out the authors of those that concern paths.
 func (w *Watch) recordTraced(t *tracer, events []byte) bool {
-	before := len(w.changed)
+	before, authors := len(w.changed), map[int64]*host.Author{}
 	for e, rest, ok := nextEvent(events); ok; e, rest, ok = nextEvent(rest) {
 		if e.mask&unix.FAN_Q_OVERFLOW != 0 {
 			w.lost()
 		} else if d := w.interests[t.dirs[string(e.handle)]]; d != nil {
-			w.attribute(d, e)
+			w.attribute(d, e, authors)
 			w.markName(d, e.name, isBegin(e.mask))
 		}
 		if e.pidfd >= 0 {
@@ -63,18 +63,21 @@ func (w *Watch) recordTraced(t *tracer, events []byte) bool {
 }
 
 // attribute finds out the author of an event, unless it concerns no path. It looks only once at a process that changes the same
-// again and again. What is not known about an event doesn't replace what is known about an earlier one.
-func (w *Watch) attribute(d *interests, e tracedEvent) {
-	var by *host.Author
+// again and again, or several paths at once, which known has by its number. What is not known about an event doesn't replace what is
+// known about an earlier one.
+func (w *Watch) attribute(d *interests, e tracedEvent, known map[int64]*host.Author) {
 	for _, all := range [][]interest{d.any, d.byName[string(e.name)]} {
 		for _, i := range all {
 			if last := w.authors[i.path]; last != nil && last.PID == e.pid {
 				return
 			}
+			by, ok := known[e.pid]
+			if !ok {
+				by = w.authorOf(e)
+				known[e.pid] = by
+			}
 			if by == nil {
-				if by = w.authorOf(e); by == nil {
-					return
-				}
+				return
 			}
 			w.authors[i.path] = by
 		}

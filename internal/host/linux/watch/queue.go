@@ -32,9 +32,11 @@ func newQueue(fd int, name string, lock sync.Locker) (queue, error) {
 // events are read at once, since a process can be looked at only while it exists, and often prepares what it does
 // to a path in another file of the directory.
 //
-// So are those of a path that somebody changes all the time: the kernel merges them, and the watcher sleeps meanwhile.
+// So are those of a path that somebody changes all the time: the kernel merges them, and the watcher sleeps meanwhile. It sleeps at least
+// nine tenths of the time: a user can change any number of paths, and the kernel drops what is too much.
 const (
 	batching  = 5 * time.Millisecond
+	sleeping  = 9           // times what reading took
 	batched   = 32          // reads in succession that concern no path
 	contested = 128         // reads that concern paths
 	calm      = time.Second // without such a read, the number of them begins again
@@ -44,15 +46,16 @@ const (
 func (q queue) listen(record func(events []byte) bool) {
 	var p pace
 	for {
-		concerned := false
+		concerned, began := false, time.Time{}
 		if err := q.raw.Read(func(fd uintptr) (some bool) {
+			began = time.Now()
 			some, concerned = q.read(int(fd), record)
 			return some
 		}); err != nil {
 			return
 		}
-		if p.isBusy(time.Now(), concerned) {
-			<-time.After(batching)
+		if now := time.Now(); p.isBusy(now, concerned) {
+			<-time.After(max(batching, sleeping*now.Sub(began)))
 		}
 	}
 }
@@ -85,14 +88,18 @@ func (q queue) drain(record func(events []byte) bool) {
 	_ = q.raw.Control(func(fd uintptr) { q.read(int(fd), record) }) // fails only after Close, when there are no more events
 }
 
-// maxRead bounds the events of one read, since each of fanotify's opens a descriptor.
-const maxRead = 8 << 10
+const (
+	// maxRead bounds the events of one read, since each of fanotify's opens a descriptor.
+	maxRead = 8 << 10
+	// maxReads is enough for all events that the kernel keeps. More may come as fast as they are read.
+	maxReads = 256
+)
 
-// read reads all pending events, and reports whether there were any, and whether record returned true for some.
+// read reads the pending events, and reports whether there were any, and whether record returned true for some.
 func (q queue) read(fd int, record func(events []byte) bool) (some, concerned bool) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
-	for {
+	for range maxReads {
 		n, err := unix.Read(fd, q.buf)
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -103,4 +110,5 @@ func (q queue) read(fd int, record func(events []byte) bool) (some, concerned bo
 		some = true
 		concerned = record(q.buf[:n]) || concerned
 	}
+	return some, concerned
 }
