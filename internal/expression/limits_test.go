@@ -2,7 +2,10 @@ package expression_test
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/expression"
@@ -264,4 +267,37 @@ func TestOrdinaryConditionsHold(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
+}
+
+// Templates are retained by the thousand: each has its text, not the functions of all.
+func TestTemplatesShareTheirFunctions(t *testing.T) {
+	const n = 300
+	var before, after runtime.MemStats
+	all := make([]*expression.Template, n)
+	parse := func() {
+		for i := range all {
+			var err error
+			if all[i], err = expression.ParseTemplate(fmt.Sprintf(`{{ upper .name }} %d{{ if false }}{{ fail "x" }}{{ end }}`, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	parse()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int(after.HeapAlloc) - int(before.HeapAlloc); kept > n*20<<10 {
+		t.Errorf("%d templates keep %d KiB", n, kept>>10)
+	}
+	var group sync.WaitGroup
+	for i, each := range all {
+		group.Go(func() {
+			text, _, err := each.Render(map[string]any{"name": "web"}, expression.MaxCost)
+			if want := fmt.Sprintf("WEB %d", i); text != want || err != nil {
+				t.Errorf("%q, %v instead of %q", text, err, want)
+			}
+		})
+	}
+	group.Wait()
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
+	"text/template/parse"
 )
 
 // The limits of a template.
@@ -18,11 +20,10 @@ const (
 // ErrTooLong is the error of a template whose output exceeds [MaxContent].
 var ErrTooLong = fmt.Errorf("content is longer than %d KiB", MaxContent>>10)
 
-// A Template is a parsed contentTemplate. It is not safe for concurrent use.
+// A Template is a parsed contentTemplate. It is safe for concurrent use.
 type Template struct {
-	parsed *template.Template
+	parsed *parse.Tree // nil if it is empty
 	tree   tree
-	budget *budget
 }
 
 const templateName = "contentTemplate"
@@ -34,24 +35,50 @@ func ParseTemplate(text string) (*Template, error) {
 	if len(text) > MaxTemplate {
 		return nil, fmt.Errorf("it is %d KiB long, and the limit is %d: use contentFrom for text that needs no template", len(text)>>10, MaxTemplate>>10)
 	}
-	t := &Template{budget: &budget{}}
-	var err error
-	t.parsed, err = template.New(templateName).Option("missingkey=error").Funcs(templateFunctions(t.budget)).Parse(text)
+	parsed, err := parsed(text)
 	if err != nil {
-		return nil, templateError(err)
+		return nil, err
 	}
-	if len(t.parsed.Templates()) > 1 {
-		return nil, errNoDefinitions
-	}
-	if t.parsed.Tree == nil { // empty
+	t := &Template{parsed: parsed}
+	if parsed == nil {
 		return t, nil
 	}
 	t.tree.atRoot = true
-	if err := t.tree.block(t.parsed.Root, 0); err != nil {
+	if err := t.tree.block(parsed.Root, 0); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
+
+// parsed parses a text; nil if that is empty.
+func parsed(text string) (*parse.Tree, error) {
+	r := renderers.Get().(*renderer)
+	defer renderers.Put(r)
+	own, err := r.functions.Clone() // without what the last text defined
+	if err == nil {
+		own, err = own.Parse(text)
+	}
+	switch {
+	case err != nil:
+		return nil, templateError(err)
+	case len(own.Templates()) > 1:
+		return nil, errNoDefinitions
+	}
+	return own.Tree, nil
+}
+
+// A renderer has the functions of templates, which take too much memory to have them in each. It renders one at a time.
+type renderer struct {
+	functions *template.Template // that has only these
+	budget    budget             // that they charge
+}
+
+// renderers are those that nobody uses.
+var renderers = sync.Pool{New: func() any {
+	r := &renderer{}
+	r.functions = template.New(templateName).Option("missingkey=error").Funcs(templateFunctions(&r.budget))
+	return r
+}}
 
 // ReadsFacts reports whether the template reads facts.
 func (t *Template) ReadsFacts() bool { return t.tree.readsFacts }
@@ -59,18 +86,22 @@ func (t *Template) ReadsFacts() bool { return t.tree.readsFacts }
 // Render evaluates the template at a cost of at most limit, but not more than [MaxCost]. It returns the cost also if it
 // fails.
 func (t *Template) Render(vars map[string]any, limit int) (text string, cost int, err error) {
-	t.budget.reset(limit)
-	if t.parsed.Tree == nil {
+	if t.parsed == nil {
 		return "", 0, nil
 	}
-	out := &output{budget: t.budget}
-	if err = t.budget.charge(t.tree.cost); err == nil {
-		err = t.parsed.Execute(out, vars)
+	r := renderers.Get().(*renderer)
+	defer renderers.Put(r)
+	r.budget.reset(limit)
+	out := &output{budget: &r.budget}
+	if err = r.budget.charge(t.tree.cost); err == nil {
+		own := r.functions.New(templateName)
+		own.Tree = t.parsed
+		err = own.Execute(out, vars)
 	}
 	if err != nil {
-		return "", t.budget.spent, templateError(err)
+		return "", r.budget.spent, templateError(err)
 	}
-	return out.text.String(), t.budget.spent, nil
+	return out.text.String(), r.budget.spent, nil
 }
 
 // templateError removes the name of the template, so that the line comes first.

@@ -109,8 +109,9 @@ func (c *comparer) compare(was, is *compiler.NodeResult, each func(one reports.P
 		withheld[w.Ref] = w
 		result.Withheld = append(result.Withheld, w.Ref)
 	}
+	ownBefore, ownNow := byRef(was.Spec.Entries), byRef(is.Spec.Entries)
 	for _, ref := range c.differ.Diff(was.Spec, is.Spec).Changed {
-		old, now := c.find(was.Spec, ref), c.find(is.Spec, ref)
+		old, now := cmp.Or(c.find(was.Spec, ref), ownBefore[ref]), cmp.Or(c.find(is.Spec, ref), ownNow[ref])
 		if _, not := before[ref]; not {
 			old = nil
 		}
@@ -163,25 +164,25 @@ func unsealed(e v1alpha1.CatalogEntry) v1alpha1.CatalogEntry {
 	return e
 }
 
-// find returns the entry of a resource in a spec, withheld or not; nil if there is none.
+// find returns the entry of a resource in the catalogs of a spec, withheld or not; nil if there is none.
 func (c *comparer) find(spec v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRef) *v1alpha1.CatalogEntry {
 	for _, shared := range spec.Catalogs {
 		if c.entries[shared.Name] == nil {
-			all, entries := map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry{}, c.entriesOf(shared.Name)
-			for i := range entries {
-				all[entries[i].Ref()] = &entries[i]
-			}
-			c.entries[shared.Name] = all
+			c.entries[shared.Name] = byRef(c.entriesOf(shared.Name))
 		}
 		if e := c.entries[shared.Name][ref]; e != nil {
 			return e
 		}
 	}
-	i := slices.IndexFunc(spec.Entries, func(e v1alpha1.CatalogEntry) bool { return e.Ref() == ref })
-	if i < 0 {
-		return nil
+	return nil
+}
+
+func byRef(entries []v1alpha1.CatalogEntry) map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry {
+	all := make(map[v1alpha1.ResourceRef]*v1alpha1.CatalogEntry, len(entries))
+	for i := range entries {
+		all[entries[i].Ref()] = &entries[i]
 	}
-	return &spec.Entries[i]
+	return all
 }
 
 func (c *comparer) entriesOf(name string) []v1alpha1.CatalogEntry {
