@@ -182,6 +182,30 @@ func (r *run) nameRest(ctx context.Context, kind string) (resource.Ref, error) {
 	for _, e := range r.unnamed(kind) {
 		return e.Ref, cmp.Or(e.readErr, errNotNamed)
 	}
+	return r.renamed(ctx, kind)
+}
+
+// renamed returns a resource of a kind to which its provider gives another name, although the type does not say that it may. It reads
+// those of a program that had no turn yet. Those that cannot be read have their own names.
+func (r *run) renamed(ctx context.Context, kind string) (resource.Ref, error) {
+	var all, rest []*entry
+	for _, e := range r.entries {
+		if e.Ref.Kind != kind || e.Resource == nil || e.Deletes != nil || e.Resource.Traits().Family == "" {
+			continue
+		}
+		all = append(all, e)
+		if !e.compared && !r.isFresh(e) && resource.Guarded(func() error { return r.chooseProvider(e) }) == nil {
+			rest = append(rest, e)
+		}
+	}
+	for _, group := range byProvider(rest) {
+		r.readAllOf(ctx, group) // each keeps its own
+	}
+	for _, e := range all {
+		if _, ok := errors.AsType[*resource.OtherNameError](e.readErr); ok {
+			return e.Ref, e.readErr
+		}
+	}
 	return resource.Ref{}, nil
 }
 

@@ -236,6 +236,12 @@ func (e *NoListerError) Error() string {
 	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
 }
 
+// An OtherNameError reports that a provider was asked about a thing and answered with the name of another one, which it means
+// by both.
+type OtherNameError struct{ Reason string }
+
+func (e *OtherNameError) Error() string { return e.Reason }
+
 // A Description documents a type.
 type Description struct {
 	Name, Doc, Example string

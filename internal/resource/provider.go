@@ -267,7 +267,8 @@ type Catalog interface {
 	// or invalid. The thing that it manages is unknown.
 	Missing(kind string) (ref Ref, missing bool)
 	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which thing it
-	// manages is unknown, too. The error is nil if there is none.
+	// manages is unknown, too. Its provider may have answered with another name than that of the resource. The error is nil
+	// if there is none.
 	Unnamed(ctx context.Context, kind string) (Ref, error)
 	// Kind returns a type by its name.
 	Kind(name string) (Kind, bool)

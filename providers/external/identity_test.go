@@ -243,6 +243,36 @@ func TestNothingIsPurgedWhileTheProgramCannotCanonicalize(t *testing.T) {
 	equal(t, []string{"Acct/stray: removed"}, w.Apply(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ANN}`))
 }
 
+// The types don't say that their programs know the names in other spellings. The programs do, by what they answer.
+func TestNothingIsPurgedIfTheProgramAnswersWithAnotherName(t *testing.T) {
+	t.Parallel()
+
+	w := newWorldOf(t, strings.Replace(acct, "[List, Canonicalize]", "[List]", 1))
+	w.Kinds = append(w.Kinds, bound.Kind(purge.Type()))
+	s := newObjects(t, w, lowerKey)
+	s.has["ann"], s.has["stray"] = wire.State{"name": "ann"}, wire.State{"name": "stray"}
+	refused := func(kind, asked string) []string {
+		read := fmt.Sprintf("cannot read the present state: the program was asked for the name %q, and answered with %q: return it as it was asked for, or declare caseInsensitive or the request Canonicalize", asked, strings.ToLower(asked))
+		return []string{
+			"Purge/all: cannot generate its resources: nothing is purged while the canonical name of " + kind + "/a on this host is unknown, because it may manage what would be removed: " + read,
+			kind + "/a: " + read,
+		}
+	}
+	equal(t, refused("Acct", "ANN"), w.Apply(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ANN}`))
+	equal(t, []string(nil), s.removed)
+	equal(t, []string{"Acct/stray: removed"}, w.Apply(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ann}`))
+
+	typ := strings.NewReplacer("      validate:", "      export: {executable: thing, args: [export]}\n      validate:", "OPTIONS", "", "  dsc:", "  requests: [List]\n  dsc:").Replace(thing)
+	h := hosttest.New(t)
+	d := dscObjects{t, map[string]map[string]any{"web": {"name": "web", "colour": "Red"}}}
+	h.Handle("thing", d.run)
+	w = &world{host: h}
+	w.Machine = enginetest.Machine{Host: h}
+	w.Kinds = []resource.Kind{external.Kind(define(t, typ), store.New(h, "/var/lib/fettle/programs")), bound.Kind(purge.Type())}
+	equal(t, refused("Thing", "WEB"), w.Apply(t, "Purge/all {kind: Thing, confirm: Thing}", "Thing/a {name: WEB, colour: Red}"))
+	equal(t, 1, len(d.has))
+}
+
 func TestAResourceIsShownUnderAnotherSpelling(t *testing.T) {
 	t.Parallel()
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/contract"
 	"github.com/fettle-dev/fettle/internal/external/wire"
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -105,7 +106,11 @@ func (r recorder) without(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(r.message(err.Error()))
+	message := r.message(err.Error())
+	if _, ok := errors.AsType[*resource.OtherNameError](err); ok {
+		return &resource.OtherNameError{Reason: message}
+	}
+	return errors.New(message)
 }
 
 // recorded returns a command with what debug logs show of it, and of its reply. Further lines follow those of the

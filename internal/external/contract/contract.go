@@ -15,6 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/external/wire"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // The value of ensure of resources that do not exist, and the name of its attribute.
@@ -175,8 +176,9 @@ func namevars(d *definition.Definition, should, canonical, state wire.State) err
 		if !ok || same(&at, is, asked) || decided && same(&at, is, own) {
 			continue
 		}
-		return fmt.Errorf("the program was asked for the %s %.80q, and answered with %.80q: return it as it was asked for, or declare caseInsensitive or the request Canonicalize",
-			at.Name, fmt.Sprint(asked), fmt.Sprint(is))
+		return &resource.OtherNameError{Reason: fmt.Sprintf(
+			"the program was asked for the %s %.80q, and answered with %.80q: return it as it was asked for, or declare caseInsensitive or the request Canonicalize",
+			at.Name, fmt.Sprint(asked), fmt.Sprint(is))}
 	}
 	return nil
 }
