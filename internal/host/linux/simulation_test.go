@@ -44,6 +44,27 @@ func TestSimulationAsksForServicesAndChangesNothing(t *testing.T) {
 	}
 }
 
+// The kernel has files that look like regular ones, and give what is read to one reader only.
+func TestReadsTakeNothingFromOthers(t *testing.T) {
+	root := debian.Root(t)
+	for _, kind := range []string{"proc", "tracefs"} {
+		at := root + "/srv/" + kind
+		must(t, os.Mkdir(at, 0o755))
+		must(t, unix.Mount(kind, at, kind, 0, ""))
+		t.Cleanup(func() { must(t, unix.Unmount(at, unix.MNT_DETACH)) })
+	}
+	must(t, os.Symlink("/srv/proc/kmsg", root+"/srv/log"))
+	h := open(t, linux.Options{Root: root})
+	for _, path := range []string{"/srv/proc/kmsg", "/srv/log", "/srv/tracefs/trace_pipe"} {
+		if _, err := h.Open(path); err == nil || !strings.Contains(err.Error(), "it takes messages or traces from other readers") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if data, err := h.ReadFile("/srv/proc/meminfo"); err != nil || len(data) == 0 {
+		t.Errorf("another file: %d bytes, %v", len(data), err)
+	}
+}
+
 func TestSimulationRefusesOwnFilesBehindMounts(t *testing.T) {
 	root := debian.Root(t)
 	must(t, os.MkdirAll(root+"/var/lib/fettle/keys", 0o700))

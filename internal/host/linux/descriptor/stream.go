@@ -22,10 +22,14 @@ type Stream struct {
 }
 
 // OpenStream opens the file of an O_PATH descriptor for reading. Any type but a regular file is
-// an error: opening a fifo blocks, and opening a device can do anything (a watchdog starts to tick).
+// an error: opening a fifo blocks, and opening a device can do anything (a watchdog starts to tick). So is
+// a file of the kernel that gives what is read to one reader only.
 func OpenStream(fd int, path string, info host.FileInfo, wait *Patience) (*Stream, error) {
 	if !info.IsRegular() {
 		return nil, fmt.Errorf("is a %s, not a regular file", typeName(info.Type))
+	}
+	if err := requireRepeatable(fd); err != nil {
+		return nil, err
 	}
 	fd, err := openLeased(Path(fd), wait)
 	if err != nil {
