@@ -41,8 +41,14 @@ func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred(), problem.String())
+	return decoded(out)
+}
+
+// decoded returns the objects of a file in YAML.
+func decoded(text []byte) []*unstructured.Unstructured {
+	GinkgoHelper()
 	var all []*unstructured.Unstructured
-	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096); ; {
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		o := &unstructured.Unstructured{}
 		if err := d.Decode(o); errors.Is(err, io.EOF) {
 			return all
@@ -252,6 +258,30 @@ var _ = Describe("The manifests", func() {
 		for _, right := range slices.DeleteFunc(manager, func(r string) bool { return !isKind(r) }) {
 			Expect(right).To(MatchRegexp(`^(list patch watch fettle\.dev/\w+|patch fettle\.dev/\w+/status)$`))
 		}
+	})
+
+	It("grant exactly these further rights with config/reports and config/openreports", func(ctx SpecContext) {
+		all := manifests(ctx, "reports")
+		ofKubernetes := func(o *unstructured.Unstructured) bool { return o.GetKind() == "RoleBinding" }
+		for _, o := range all {
+			if ofKubernetes(o) {
+				role, _, err := unstructured.NestedString(o.Object, "roleRef", "name")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(o.GetNamespace() + "/" + role).To(Equal("kube-system/extension-apiserver-authentication-reader"))
+			}
+		}
+		all = slices.DeleteFunc(all, ofKubernetes)
+		Expect(rights(all, "fettle-manager")).To(ConsistOf(
+			"get patch apiregistration.k8s.io/apiservices named v1alpha1.reports.fettle.dev", "create authorization.k8s.io/subjectaccessreviews",
+		))
+		Expect(rights(all, "fettle-nodeagent")).To(ConsistOf(
+			"list watch reports.fettle.dev/nodequestions", "create reports.fettle.dev/nodequestions/attach", "create reports.fettle.dev/nodeanswers",
+		))
+		raw, err := os.ReadFile("../config/openreports/rbac.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		all = decoded(raw)
+		Expect(rights(all, "fettle-manager")).To(ConsistOf("create list patch openreports.io/clusterreports"))
+		Expect(rights(all, "fettle-nodeagent")).To(BeEmpty())
 	})
 
 	DescribeTable("let the manager change one finalizer of resources only",
