@@ -75,6 +75,9 @@ func (l *Listener) pass(conn net.Conn) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the leader: %w", err)
 	}
+	if to.String() == conn.LocalAddr().String() {
+		return fmt.Errorf("no manager leads: %s is the address of this one, which led before", to)
+	}
 	leader, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
 	if err != nil {
 		return fmt.Errorf("cannot reach the leader: %w", err)

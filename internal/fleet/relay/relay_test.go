@@ -81,6 +81,36 @@ func TestStandbyPassesConnectionsOnUntilItLeads(t *testing.T) {
 	}
 }
 
+// counting counts the connections of a listener.
+type counting struct {
+	net.Listener
+
+	accepted atomic.Int32
+}
+
+func (l *counting) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return conn, err
+}
+
+// A manager whose container was started again is the leader for others, until its lease expires.
+func TestFormerLeaderPassesNoConnectionsOnToItself(t *testing.T) {
+	t.Parallel()
+	former := &counting{Listener: listen(t)}
+	serve(t, "former", &relay.Listener{Listener: former, Leads: func() bool { return false }, Leader: func(context.Context) (netip.AddrPort, error) {
+		if former.accepted.Load() > 10 {
+			return netip.AddrPort{}, fmt.Errorf("this goes on for ever")
+		}
+		return netip.MustParseAddrPort(former.Addr().String()), nil
+	}})
+	if got := say(t, former.Addr(), "a"); got != "nothing" || former.accepted.Load() != 1 {
+		t.Errorf("got %q by %d connections", got, former.accepted.Load())
+	}
+}
+
 func TestAddressIsALabel(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

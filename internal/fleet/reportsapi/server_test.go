@@ -2,7 +2,9 @@ package reportsapi_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
+	"github.com/fettle-dev/fettle/test/cluster/pki"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -143,6 +146,42 @@ func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.what, c.err, c.want)
+		}
+	}
+}
+
+// Everyone can connect to the manager's port, and write headers as the API server does.
+func TestOnlyTheAPIServerSaysWhoAsks(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	foreign, err := pki.New("front-proxy-ca")
+	must(t, err)
+	text, key, err := foreign.Issue(pki.Identity{Name: "front-proxy"})
+	must(t, err)
+	forged, err := tls.X509KeyPair(text, key)
+	must(t, err)
+	admin, err := tls.X509KeyPair(w.cfg.CertData, w.cfg.KeyData)
+	must(t, err)
+	for who, certificates := range map[string][]tls.Certificate{
+		"nobody": nil, "one with a certificate of another authority of that name": {forged}, "an administrator": {admin},
+	} {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}}
+		for _, path := range []string{"/apis/" + v1alpha1.GroupVersion.String() + "/nodequestions", "/apis/" + v1alpha1.GroupVersion.String() + "/nodediffs/web-1", "/metrics", "/debug/pprof/heap", "/openapi/v2"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.address+path, http.NoBody)
+			must(t, err)
+			for name, value := range map[string]string{
+				"X-Remote-User": "system:serviceaccount:fettle-nodes:fettle-nodeagent", "X-Remote-Group": "system:masters",
+				"X-Remote-Extra-Authentication.kubernetes.io%2Fnode-Name": "web-1", "Impersonate-User": "admin",
+			} {
+				request.Header.Set(name, value)
+			}
+			request.Header.Add("X-Remote-Group", "system:serviceaccounts:fettle-nodes")
+			response, err := c.Do(request)
+			must(t, err)
+			if must(t, response.Body.Close()); response.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s gets %s: %s", who, path, response.Status)
+			}
 		}
 	}
 }

@@ -34,6 +34,8 @@ type world struct {
 	cfg   *rest.Config
 	admin client.Client
 	hub   *questions.Hub
+	// address is that of the server.
+	address string
 	base  *planning.Base // that of all plans
 	// requests is the file with the requests for the API, as the API server logs them.
 	requests string
@@ -46,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	controlplane.Install(t, cfg)
 	address := freeAddress(t)
 	controlplane.InstallReports(t, cfg, address)
-	w := &world{T: t, cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}}
+	w := &world{T: t, cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}, address: address}
 	manager := rest.CopyConfig(cfg)
 	manager.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:fettle-system:fettle-manager", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	direct, err := client.New(manager, client.Options{})
