@@ -188,16 +188,10 @@ func (r *run) nameRest(ctx context.Context, kind string) (resource.Ref, error) {
 // renamed returns a resource of a kind to which its provider gives another name, although the type does not say that it may. It reads
 // those of a program that had no turn yet. Those that cannot be read have their own names.
 func (r *run) renamed(ctx context.Context, kind string) (resource.Ref, error) {
-	var all, rest []*entry
-	for _, e := range r.entries {
-		if e.Ref.Kind != kind || e.Resource == nil || e.Deletes != nil || e.Resource.Traits().Family == "" {
-			continue
-		}
-		all = append(all, e)
-		if !e.compared && !r.isFresh(e) && resource.Guarded(func() error { return r.chooseProvider(e) }) == nil {
-			rest = append(rest, e)
-		}
-	}
+	all := r.entriesOf(kind, func(e *entry) bool { return e.Resource.Traits().Family != "" })
+	rest := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool {
+		return e.compared || r.isFresh(e) || resource.Guarded(func() error { return r.chooseProvider(e) }) != nil
+	})
 	for _, group := range byProvider(rest) {
 		r.readAllOf(ctx, group) // each keeps its own
 	}
@@ -211,9 +205,14 @@ func (r *run) renamed(ctx context.Context, kind string) (resource.Ref, error) {
 
 // unnamed returns the resources of a kind whose canonical names are unknown.
 func (r *run) unnamed(kind string) []*entry {
+	return r.entriesOf(kind, func(e *entry) bool { return !e.Resource.IsNamed() })
+}
+
+// entriesOf returns some of the resources of a kind that the catalog manages.
+func (r *run) entriesOf(kind string, some func(*entry) bool) []*entry {
 	var all []*entry
 	for _, e := range r.entries {
-		if e.Ref.Kind == kind && e.Resource != nil && e.Deletes == nil && !e.Resource.IsNamed() {
+		if e.Ref.Kind == kind && e.Resource != nil && e.Deletes == nil && some(e) {
 			all = append(all, e)
 		}
 	}
