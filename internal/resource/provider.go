@@ -28,10 +28,21 @@ type Provider[A any] interface {
 	Write(ctx context.Context, h Writer, is, want A, changes []Change) error
 }
 
-// A Lister lists the existing things on a host, for `fettle resource` and for purging.
+// A Lister lists the existing things on a host, for `fettle resource` and for purging. With a [PartialListError], what it lists is
+// right, but not all.
 type Lister[A any] interface {
 	List(ctx context.Context, h Reader) ([]A, error)
 }
+
+// A PartialListError is the error of a [Lister] that could not look at some things, such as the files of one user. A Purge removes
+// the others, and fails.
+type PartialListError struct{ Err error }
+
+// Error returns the text of Err.
+func (e *PartialListError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PartialListError) Unwrap() error { return e.Err }
 
 // A Sourced provider lists the same things as other providers of its type with this source, such as
 // all tools for one package database. The default source is the provider's name.

@@ -37,9 +37,9 @@ func (instances) Write(context.Context, resource.Writer, attributes, attributes,
 // catalog, unless it is excluded.
 func (instances) Generate(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		kind, all, err := list(ctx, h, want, c)
-		if err != nil {
-			yield(nil, err)
+		kind, all, failed := list(ctx, h, want, c)
+		if _, partial := errors.AsType[*resource.PartialListError](failed); failed != nil && !partial {
+			yield(nil, failed)
 			return
 		}
 		excluded, err := newExclusions(h, want)
@@ -54,6 +54,9 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 			if !yield(absent(kind, i)) {
 				return
 			}
+		}
+		if failed != nil {
+			yield(nil, failed)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package purge_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,6 +136,29 @@ func TestSystemAccountLimitsFromLoginDefs(t *testing.T) {
 	debian.Chroot(t, root, "sed", "-i", "-e", "s/^UID_MIN.*/UID_MIN 1500/", "-e", "s/^GID_MIN.*/GID_MIN 1500/", "/etc/login.defs")
 	got := run(t, root, nil, [2]string{"Purge/users", `{"kind":"User","noop":true}`}, [2]string{"Purge/groups", `{"kind":"Group","noop":true}`})
 	if diff := cmp.Diff([]string{"User/u1500: removed (noop)", "Group/g1500: removed (noop)"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A user must not be able to keep the keys of others.
+func TestKeysAreRemovedWhateverOneUserHas(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f stray\n"
+	root := debian.Root(t)
+	for name, text := range map[string]string{"ann": strings.Repeat("#\n", 4<<20), "bob": key} {
+		debian.Chroot(t, root, "useradd", "--create-home", name)
+		dir := filepath.Join(root, "home", name, ".ssh")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		debian.Chroot(t, root, "chown", "--recursive", name+":"+name, "/home/"+name)
+	}
+	got := run(t, root, nil, [2]string{"Purge/keys", `{"kind":"SSHAuthorizedKey","confirm":"SSHAuthorizedKey"}`})
+	want := []string{
+		"SSHAuthorizedKey/stray: removed",
+		"Purge/keys: cannot generate its resources: cannot list SSHAuthorizedKey by provider openssh: cannot read the keys: " +
+			"/home/ann/.ssh/authorized_keys is larger than 4194304 bytes: remove other lines by hand",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -194,9 +194,11 @@ func (d *files) find(name string) (attributes, error) {
 	return attributes{Name: name, Ensure: new(resource.Absent)}, err
 }
 
-// all returns the keys of all users. A file of several users counts for the first one.
+// all returns the keys of all users. A file of several users counts for the first one. A user whose file can't be read does not affect
+// others.
 func (d *files) all() ([]attributes, error) {
 	var all []attributes
+	var failed error
 	seen := map[string]bool{}
 	for _, u := range d.accounts.Users {
 		p, err := d.accounts.Of(u.Name, "")
@@ -206,7 +208,7 @@ func (d *files) all() ([]attributes, error) {
 		seen[p.Path] = true
 		file, err := p.Read(d.h)
 		if err != nil {
-			return nil, err
+			failed = &resource.PartialListError{Err: errors.Join(failed, err)}
 		}
 		for _, k := range file.Keys(p.Path) {
 			a := attributes{Name: k.Name, User: new(u.Name)}
@@ -214,5 +216,5 @@ func (d *files) all() ([]attributes, error) {
 			all = append(all, a)
 		}
 	}
-	return all, nil
+	return all, failed
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,19 +20,25 @@ func (k kind[A]) Instances(ctx context.Context, facts resource.Facts, h resource
 		return nil, err
 	}
 	all := []resource.Instance{}
+	var partial error
 	for _, p := range providers {
 		found, err := list(k.t, ctx, h, p)
-		if err != nil {
+		if err != nil && !isPartial(err) {
 			return nil, err
 		}
-		all = append(all, found...)
+		all, partial = append(all, found...), errors.Join(partial, err)
 	}
 	slices.SortStableFunc(all, func(a, b resource.Instance) int { return strings.Compare(a.CanonicalName, b.CanonicalName) })
 	all = slices.CompactFunc(all, func(a, b resource.Instance) bool {
 		return a.CanonicalName == b.CanonicalName && a.Provider != b.Provider
 	})
 	slices.SortStableFunc(all, func(a, b resource.Instance) int { return strings.Compare(a.Namevar, b.Namevar) })
-	return all, nil
+	return all, partial
+}
+
+func isPartial(err error) bool {
+	_, partial := errors.AsType[*resource.PartialListError](err)
+	return partial
 }
 
 // listing returns the providers that list: the named one, or the default and then the others, one
@@ -70,9 +77,12 @@ func others[A any](t *resource.Type[A], facts resource.Facts, h host.Reader, fir
 }
 
 func list[A any](t *resource.Type[A], ctx context.Context, h resource.Reader, p resource.Provider[A]) ([]resource.Instance, error) {
-	list, err := p.(resource.Lister[A]).List(ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list %s by provider %s: %w", t.Name, p.Name(), err)
+	list, failed := p.(resource.Lister[A]).List(ctx, h)
+	if failed != nil {
+		failed = fmt.Errorf("cannot list %s by provider %s: %w", t.Name, p.Name(), failed)
+	}
+	if failed != nil && !isPartial(failed) {
+		return nil, failed
 	}
 	out := make([]resource.Instance, 0, len(list))
 	for _, a := range list {
@@ -83,7 +93,7 @@ func list[A any](t *resource.Type[A], ctx context.Context, h resource.Reader, p 
 		}
 		out = append(out, i)
 	}
-	return out, nil
+	return out, failed
 }
 
 // sourceOf returns the source of a provider's instances: its own name by default.
