@@ -36,7 +36,7 @@ type world struct {
 	hub   *questions.Hub
 	// address is that of the server.
 	address string
-	base  *planning.Base // that of all plans
+	base    *planning.Base // that of all plans
 	// requests is the file with the requests for the API, as the API server logs them.
 	requests string
 	log      locked.Buffer // of the server
