@@ -26,6 +26,8 @@ import (
 // MaxCost limits the evaluation of all defaults of a resource, in units of [expression.MaxCost].
 const MaxCost = expression.MaxCost / 10
 
+var errTooCostly = errors.New("the defaults of a resource take more than about 10 ms or 4.8 MiB together: generate less text and shorter lists in the type")
+
 // Defaults computes the default values of a type. Safe for concurrent use.
 type Defaults struct {
 	definition *definition.Definition
@@ -198,6 +200,9 @@ const maxError = 512
 
 // explain adds the fix to the most common error of an expression.
 func explain(err error) error {
+	if errors.Is(err, expression.ErrCutOff) {
+		return errTooCostly
+	}
 	message := text.Clip(text.Line(err.Error()), maxError)
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		return fmt.Errorf("it reads %s, which the resource does not set: set it, or test it with has(self.%s) in the type", key, key)
