@@ -32,6 +32,9 @@ const (
 	maxEntries = 500_000
 	// maxEntriesOfObject is far above that of all objects but hostile ones.
 	maxEntriesOfObject = 10_000
+	// maxText is the length of the selector, which is compared with all resources, and of the name of a manifest, which is repeated
+	// with each object.
+	maxText = 4 << 10
 	// maxConfigMaps is the number of ConfigMaps among the manifests, and of others that they refer to. The API server is asked
 	// about the rights to each.
 	maxConfigMaps = 100
@@ -47,8 +50,8 @@ type readableChange struct {
 // readChange reads and checks the change of a plan, in the order of what that takes: what the manifests are about, whether the caller
 // may plan that, and what they say. The error is for the caller. notes are about manifests that are not part of it.
 func readChange(ctx context.Context, caller rights, base *planning.Base, spec v1alpha1.PlanSpec) (c readableChange, notes []string, err error) {
-	if spec.Sample < 0 {
-		return c, nil, apierrors.NewBadRequest(fmt.Sprintf("spec.sample %d is negative: use 0 to ask all nodes", spec.Sample))
+	if err := checkSpec(spec); err != nil {
+		return c, nil, err
 	}
 	selector, err := labels.Parse(spec.Selector)
 	if err != nil {
@@ -76,6 +79,22 @@ func readChange(ctx context.Context, caller rights, base *planning.Base, spec v1
 	}
 	c.onlyPlanned, err = permit.rest(ctx, c.Change)
 	return c, notes, err
+}
+
+// checkSpec checks what is not part of the manifests.
+func checkSpec(spec v1alpha1.PlanSpec) error {
+	switch {
+	case spec.Sample < 0:
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.sample %d is negative: use 0 to ask all nodes", spec.Sample))
+	case len(spec.Selector) > maxText:
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.selector has more than %d bytes: use a label that all of the resources have", maxText))
+	}
+	for i, m := range spec.Manifests {
+		if len(m.Name) > maxText {
+			return apierrors.NewBadRequest(fmt.Sprintf("spec.manifests[%d].name has more than %d bytes: use a shorter one", i, maxText))
+		}
+	}
+	return nil
 }
 
 // outline returns what manifests are about, as far as it can be planned.

@@ -312,6 +312,13 @@ func TestRightsAreCheckedBeforeManifestsAre(t *testing.T) {
 			t.Errorf("%s: got %.300v, want %q", c.user, err, c.want)
 		}
 	}
+	named, selecting := planOf(manifestOf("new", "content: x")), planOf()
+	named.Spec.Manifests[0].Name, selecting.Spec.Selector = long, "a,"+long
+	for want, plan := range map[string]*v1alpha1.Plan{"spec.manifests[0].name has more than 4096 bytes": named, "spec.selector has more than 4096 bytes": selecting} {
+		if err := w.user("ann").Create(t.Context(), plan); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %.300v, want %q", err, want)
+		}
+	}
 	types := planOf("{apiVersion: fettle.dev/v1alpha1, kind: ExternalType, metadata: {name: x}, spec: {nonsense: 1}}\n", "{apiVersion: types.fettle.dev/v1alpha1, kind: X, metadata: {name: x}}\n")
 	must(t, w.user("ann").Create(t.Context(), types))
 	want := []string{"ExternalType x is not part of the plan: apply it first", "X/x in change.yaml:3 is not part of the plan: no ExternalType of the cluster defines its kind"}
