@@ -47,7 +47,7 @@ type WritableHandle interface {
 	// everywhere on Linux, the file loses its set-ID bits: set the mode afterwards.
 	// A file with several hard links in a directory that others can write to is a
 	// *HardLinkError: they may have linked a file that is not theirs. A symlink of another user than
-	// root that is to get another owner is a *ForeignLinkError. Symlinks in a directory that others could
+	// root that is to get another owner is a *ForeignLinkError. Any other file of such a user loses its access lists. Symlinks in a directory that others could
 	// write to until Chown or Chmod changed that are not followed any more: see [Links].
 	Chown(uid, gid int) error
 	// Chmod sets the twelve permission bits. It refuses symlinks, and hard links like Chown.
