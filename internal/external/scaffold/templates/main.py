@@ -19,10 +19,10 @@ class KIND(fettle.SimpleProvider):
     def update(self, resource):
         """Write the file as a whole: an interrupted write leaves the old one."""
         temporary = path("." + resource.name)
-        with open(temporary, "w") as file:
-            file.write(resource.should["content"])
         mode = resource.should.get("mode") or (resource.current or {}).get("mode") or "0644"
-        os.chmod(temporary, int(mode, 8))
+        with open(temporary, "w") as file:
+            os.chmod(temporary, int(mode, 8))  # before others could read the content
+            file.write(resource.should["content"])
         os.rename(temporary, path(resource.name))
 
     def delete(self, resource):

@@ -16,7 +16,7 @@ state() {
 }
 
 # change JSON: creates, updates or removes a file. The file is written as a whole: an interrupted write leaves the old
-# one.
+# one. It gets its mode before others could read the content.
 change() {
 	name=$(printf %s "$1" | jq -r .name)
 	if [ "$(printf %s "$1" | jq -r '.should.ensure // "absent"')" = absent ]; then
@@ -24,8 +24,9 @@ change() {
 		return
 	fi
 	mkdir -p "$directory" &&
-		printf %s "$1" | jq -j .should.content >"$directory/.$name" &&
+		: >"$directory/.$name" &&
 		chmod "$(printf %s "$1" | jq -r '.should.mode // .is.mode // "0644"')" "$directory/.$name" &&
+		printf %s "$1" | jq -j .should.content >"$directory/.$name" &&
 		mv -- "$directory/.$name" "$directory/$name"
 }
 
