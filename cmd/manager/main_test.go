@@ -261,7 +261,8 @@ func TestDeploymentUsesValidFlagsAndPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.Spec.Template.Spec.Containers[0]
-	if pod := d.Spec.Template.Spec.SecurityContext; *pod.RunAsUser != 65532 || !*c.SecurityContext.ReadOnlyRootFilesystem || len(c.SecurityContext.Capabilities.Add) > 0 {
+	if pod := d.Spec.Template.Spec.SecurityContext; *pod.RunAsUser != 65532 || !*c.SecurityContext.ReadOnlyRootFilesystem || len(c.SecurityContext.Capabilities.Add) > 0 ||
+		!slices.Equal(c.SecurityContext.Capabilities.Drop, []corev1.Capability{"ALL"}) || *c.SecurityContext.AllowPrivilegeEscalation {
 		t.Errorf("the security contexts are %+v, %+v", pod, c.SecurityContext)
 	}
 	help, err := exec.CommandContext(t.Context(), build(t), append(c.Args, "-help")...).CombinedOutput()
