@@ -132,7 +132,7 @@ var _ = Describe("The output of kubectl get", func() {
 		removed(f)
 		Expect(k8s.Create(ctx, f)).To(Succeed())
 		f.Status = v1alpha1.FleetStatus{
-			Updated:   new(metav1.NewTime(time.Now().Add(-3 * time.Minute))),
+			Updated:   new(metav1.NewTime(time.Now().Add(-15 * time.Minute))),
 			Nodes:     v1alpha1.FleetNodes{Total: 28, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7},
 			Resources: v1alpha1.FleetResources{Total: 9, Ready: 6, Reconciling: 1, Stalled: 2},
 			Drift:     v1alpha1.FleetDrift{Resources: 1, Nodes: 8, Count: 10, Uncorrected: 11},
@@ -141,7 +141,7 @@ var _ = Describe("The output of kubectl get", func() {
 		Expect(k8s.Status().Update(ctx, f)).To(Succeed())
 		Expect(printed(ctx, "fleets", "fleet")).To(Equal([][]any{
 			{"Name", "Nodes", "InSync", "Pending", "OutOfSync", "Failed", "Disabled", "Silent", "Drifted", "Resources", "Ready", "Stalled", "Updated", "Held (wide)", "Uncorrected (wide)"},
-			{"fleet", 28.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 9.0, 6.0, 2.0, "3m", 7.0, 11.0},
+			{"fleet", 28.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 9.0, 6.0, 2.0, "15m", 7.0, 11.0},
 		}))
 	})
 
