@@ -146,8 +146,12 @@ func (r *Fleet) cleanupState(o v1alpha1.Resource, n nodestatus.Node, differ *con
 	spec, ref := r.specs.of(n.Reported), v1alpha1.RefOf(o)
 	has := differ.Contains(spec.NodeCatalogSpec, ref) ||
 		slices.ContainsFunc(spec.Catalogs, func(c v1alpha1.CatalogRef) bool { return differ.Entries(c.Name) == nil })
+	var held *v1alpha1.Held
+	if has {
+		held = n.Held
+	}
 	return cleanup.State(ref, cleanup.Node{
-		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: has && n.Held,
+		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: held,
 		Had: has || slices.Contains(spec.Cleanup, v1alpha1.CleanupRef{Ref: ref, UID: o.GetUID()}),
 	})
 }

@@ -45,7 +45,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
-// +kubebuilder:rbac:groups=fettle.dev,resources=fleets,verbs=get;create
+// +kubebuilder:rbac:groups=fettle.dev,resources=fleets,verbs=list;watch;create
 // +kubebuilder:rbac:groups=fettle.dev,resources=fleets/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
@@ -97,15 +97,16 @@ type Fleet struct {
 	placeAt     time.Time // when a silent node has stopped acting for resources of Remote types; zero for never
 
 	// What is published.
-	specs        specs
-	refusals     limits.Refusals
-	edits        deselection.Edits
-	budget       deselection.Budget
-	held         map[string]bool // nodes
-	heldProblems map[v1alpha1.ResourceRef]compiler.Problem
-	uninstall    uninstall
-	managed      atomic.Pointer[Managed]
-	unusedSince  map[string]time.Time // by name of a Catalog
+	specs       specs
+	refusals    limits.Refusals
+	edits       deselection.Edits
+	budget      deselection.Budget
+	hold        deselection.Hold
+	held        map[string]*v1alpha1.Held // by node
+	uninstall   uninstall
+	managed     atomic.Pointer[Managed]
+	fleetSpec   v1alpha1.FleetSpec   // of the Fleet as it was last seen
+	unusedSince map[string]time.Time // by name of a Catalog
 
 	// The reported state.
 	progress            progress.Tracker
@@ -185,6 +186,13 @@ func (r *Fleet) compileAndPublish(ctx context.Context, s *snapshot) (failed, err
 	return failed, nil
 }
 
+// readFleet remembers the spec of the object Fleet, which is created with it again if somebody deletes it.
+func (r *Fleet) readFleet(s *snapshot) {
+	if s.fleet != nil {
+		r.fleetSpec = s.fleet.Spec
+	}
+}
+
 // reconcile returns when to come back though nothing happens. Where a part fails,
 // the others go on.
 func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
@@ -195,6 +203,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
+	r.readFleet(s)
 	if wait := s.external.Syncing; wait > 0 {
 		r.Invalidate()
 		return wait, nil
@@ -215,7 +224,7 @@ func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, err
 	wait.Add(resyncPeriod)
 	wait.Add(s.external.Retry)
 	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift, r.reportFleet,
+		r.collectCatalogs, r.reconcileLeases, r.markNodes, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift, r.reportFleet,
 	} {
 		again, err := step(ctx, s)
 		wait.Add(again)

@@ -33,11 +33,12 @@ type snapshot struct {
 	live         map[v1alpha1.ResourceRef]v1alpha1.Resource // of all kinds
 	deleting     []v1alpha1.Resource
 	external     *externalkinds.Snapshot
+	fleet        *v1alpha1.Fleet // nil if there is none
 }
 
 func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
-	nodes, catalogs, nodeCatalogs := nodeMetadata(), &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}
-	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs} {
+	nodes, catalogs, nodeCatalogs, fleets := nodeMetadata(), &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}, &v1alpha1.FleetList{}
+	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs, fleets} {
 		if err := r.list(ctx, list); err != nil {
 			return nil, err
 		}
@@ -47,6 +48,9 @@ func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
 		nodeCatalogs: make(map[string]*v1alpha1.NodeCatalog, len(nodeCatalogs.Items)),
 		catalogs:     make(map[string]*v1alpha1.Catalog, len(catalogs.Items)),
 		live:         map[v1alpha1.ResourceRef]v1alpha1.Resource{},
+	}
+	for i := range fleets.Items {
+		s.fleet = &fleets.Items[i] // there is only one
 	}
 	for i := range nodes.Items {
 		s.nodes[nodes.Items[i].Name] = &nodes.Items[i]

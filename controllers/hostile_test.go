@@ -123,7 +123,7 @@ var _ = Describe("A node that reports continuously", func() {
 		startManager(false)
 		create(ctx, node("loud", "web"), node("n2", "web"))
 		for _, name := range []string{"loud", "n2"} {
-			Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).WithTimeout(30 * time.Second).Should(ContainElement(name))
+			Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ContainElement(name))
 		}
 		for i := range 12 {
 			var failures []v1alpha1.ResourceReport
@@ -133,8 +133,8 @@ var _ = Describe("A node that reports continuously", func() {
 			applied(ctx, "loud", failures...)
 		}
 		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/heard", State: v1alpha1.StateFailed, Message: "no"})
-		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).WithTimeout(30 * time.Second).Should(ContainElement(ContainSubstring("File/heard")))
-		Eventually(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).WithTimeout(30 * time.Second).Should(BeNumerically(">=", 26))
+		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement(ContainSubstring("File/heard")))
+		Eventually(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).Should(BeNumerically(">=", 26))
 		Consistently(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).WithTimeout(time.Second).Should(BeNumerically("<=", 40)) // of 120
 	})
 })

@@ -112,36 +112,43 @@ var _ = Describe("Leases", func() {
 		Eventually(ctx, func(g Gomega) {
 			should, _ := entries(ctx, g, "web-1")
 			g.Expect(should).To(HaveKey("File/a"))
-		}).WithTimeout(time.Minute).Should(Succeed())
+		}).Should(Succeed())
 		applied(ctx, "web-1")
-		Eventually(ctx, func() []string { renew(); return said(ctx, "a") }).WithTimeout(time.Minute).Should(ContainElement("Ready=True InSync"))
+		Eventually(ctx, func() []string { renew(); return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
 
 		By("silence")
-		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
 		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
 		since := func() string {
 			return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Annotations[v1alpha1.AnnotationSilentSince]
 		}
 		Eventually(ctx, since).Should(Equal(lease.Spec.RenewTime.UTC().Format(time.RFC3339)))
 		By("a renewal")
-		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
-		Eventually(ctx, since).Should(BeEmpty())
+		Eventually(ctx, func() string { renew(); return since() }).Should(BeEmpty())
 
+		// refuse has requests refused from a moment on at which the node is not silent, as it may be at once on a busy machine.
+		refuse := func(part string) {
+			GinkgoHelper()
+			for asked.refused.Store(&part); unknown() > 0; asked.refused.Store(&part) {
+				asked.refused.Store(nil)
+				Eventually(ctx, func() int32 { renew(); return unknown() }).Should(BeZero())
+			}
+		}
 		By("an API server that is unreachable for longer than a Lease lasts")
-		asked.refused.Store(new("/"))
+		refuse("/")
 		start := len(asked.whole("PATCH"))
 		Consistently(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(8*time.Second).Should(Equal(start), "it would write that the node is silent")
+		reachable := time.Now()
 		asked.refused.Store(nil)
-		Consistently(ctx, unknown).WithTimeout(3 * time.Second).Should(BeZero())
 		By("silence after the outage")
-		Eventually(ctx, unknown).WithTimeout(25 * time.Second).Should(BeEquivalentTo(1))
+		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
+		Expect(time.Since(reachable)).To(BeNumerically(">", 3*time.Second))
 
 		By("an API server that keeps watches open and answers nothing")
-		Eventually(ctx, func() int32 { renew(); return unknown() }).WithTimeout(time.Minute).Should(BeZero())
-		asked.refused.Store(new("/api/v1/nodes"))
+		refuse("/api/v1/nodes")
 		Consistently(ctx, unknown).WithTimeout(8 * time.Second).Should(BeZero())
 		asked.refused.Store(nil)
-		Eventually(ctx, unknown).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
 	})
 
 	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -240,7 +239,7 @@ var _ = Describe("The manifests", func() {
 		manager := rights(all, "fettle-manager")
 		Expect(slices.DeleteFunc(slices.Clone(manager), isKind)).To(ConsistOf(
 			"create list patch watch fettle.dev/nodecatalogs", "create delete list watch fettle.dev/catalogs",
-			"create get fettle.dev/fleets", "patch fettle.dev/fleets/status",
+			"create list watch fettle.dev/fleets", "patch fettle.dev/fleets/status",
 			"list watch fettle.dev/externaltypes", "patch fettle.dev/externaltypes/status",
 			"list patch watch types.fettle.dev/*", "get list watch apiextensions.k8s.io/customresourcedefinitions",
 			"list watch /nodes", "get list watch /configmaps", "list watch /secrets",
@@ -299,7 +298,7 @@ var _ = Describe("The manifests", func() {
 				Expect(try()).To(Succeed())
 				return
 			}
-			Eventually(ctx, try).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring( // a policy takes a moment to be in force
+			Eventually(ctx, try).Should(MatchError(ContainSubstring( // a policy takes a moment to be in force
 				"the manager may change the finalizer fettle.dev/cleanup of files.fettle.dev a, and nothing else")))
 		},
 		Entry("its own", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, v1alpha1.FinalizerCleanup) }, true),
@@ -320,7 +319,7 @@ var _ = Describe("The manifests", func() {
 				Expect(try()).To(Succeed())
 				return
 			}
-			Eventually(ctx, try).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring("the manager may change the finalizer fettle.dev/uninstall of ")))
+			Eventually(ctx, try).Should(MatchError(ContainSubstring("the manager may change the finalizer fettle.dev/uninstall of ")))
 		},
 		Entry("of its role", kindsRole(), `{"metadata":{"finalizers":["fettle.dev/uninstall"]}}`, true),
 		Entry("not another finalizer", kindsRole(), `{"metadata":{"finalizers":["example.com/mine"]}}`, false),

@@ -37,7 +37,7 @@ func NewMetrics(in prometheus.Registerer) *Metrics {
 			Name: "fettle_fleet_resources", Help: "Resources by kind and state: Ready, Reconciling, Stalled or NotReady.",
 		}, []string{"kind", "state"}),
 		nodes: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "fettle_fleet_nodes", Help: "Nodes by state: InSync, Pending, Held, Failed, OutOfSync, Disabled or Silent.",
+			Name: "fettle_fleet_nodes", Help: "Nodes by state: InSync, Pending, Held, Failed, Withheld, OutOfSync, Disabled or Silent.",
 		}, []string{"state"}),
 		compile: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "fettle_compile_duration_seconds", Help: "Duration of compilations of all catalogs.", Buckets: buckets,
@@ -89,6 +89,6 @@ func (m *Metrics) setCensus(c *census.Census) {
 		m.resources.WithLabelValues(labels[0], labels[1]).Set(float64(n))
 	}
 	for state, n := range c.Nodes {
-		m.nodes.WithLabelValues(state).Set(float64(n))
+		m.nodes.WithLabelValues(string(state)).Set(float64(n))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -17,7 +16,7 @@ import (
 // overviewPeriod is the minimum time between two writes of the object Fleet.
 const overviewPeriod = 10 * time.Second
 
-// An overview is what the cluster has as the object Fleet. Nothing else writes it, so no watch is needed.
+// An overview is what the cluster has as the object Fleet. Nothing else writes its status, which the cache may not have yet.
 type overview struct {
 	known  bool
 	status v1alpha1.FleetStatus
@@ -25,7 +24,7 @@ type overview struct {
 }
 
 // reportFleet writes the object Fleet if it has changed, and returns when that is due.
-func (r *Fleet) reportFleet(ctx context.Context, _ *snapshot) (time.Duration, error) {
+func (r *Fleet) reportFleet(ctx context.Context, s *snapshot) (time.Duration, error) {
 	now := r.Clock.Now()
 	if r.uninstall.inProgress() {
 		return 0, nil
@@ -33,7 +32,8 @@ func (r *Fleet) reportFleet(ctx context.Context, _ *snapshot) (time.Duration, er
 	if wait := r.overview.at.Add(overviewPeriod).Sub(now); r.overview.known && wait > 0 {
 		return wait, nil
 	}
-	err := r.readOverview(ctx)
+	err := r.readOverview(ctx, s)
+	r.census.Deselection = r.hold.Status()
 	next := r.census.Status(&r.records, r.overview.status, now)
 	r.Metrics.setDrift(next.Drift)
 	if err == nil && !apiequality.Semantic.DeepEqual(next, r.overview.status) {
@@ -47,25 +47,24 @@ func (r *Fleet) reportFleet(ctx context.Context, _ *snapshot) (time.Duration, er
 }
 
 // readOverview reads the object once, and creates it if there is none.
-func (r *Fleet) readOverview(ctx context.Context) error {
-	if r.overview.known {
+func (r *Fleet) readOverview(ctx context.Context, s *snapshot) error {
+	if s.fleet != nil {
+		if !r.overview.known {
+			r.overview.known, r.overview.status = true, s.fleet.Status
+		}
 		return nil
 	}
-	var fleet v1alpha1.Fleet
-	err := r.Live.Get(ctx, types.NamespacedName{Name: v1alpha1.FleetName}, &fleet)
-	if apierrors.IsNotFound(err) {
-		// The history of one that was deleted goes on.
-		fleet.Status = v1alpha1.FleetStatus{History: r.overview.status.History}
-		err = r.createOverview(ctx)
-	}
+	err := r.createOverview(ctx)
 	if err == nil {
-		r.overview.known, r.overview.status = true, fleet.Status
+		// The history of one that was deleted goes on.
+		r.overview.known, r.overview.status = true, v1alpha1.FleetStatus{History: r.overview.status.History}
 	}
 	return err
 }
 
+// createOverview creates the object with the spec of one that was deleted: nobody enables nodes by deleting it.
 func (r *Fleet) createOverview(ctx context.Context) error {
-	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}, Spec: *r.fleetSpec.DeepCopy()}
 	if r.Owner != nil {
 		owner, err := r.Owner(ctx)
 		if err != nil {
@@ -80,7 +79,10 @@ func (r *Fleet) createOverview(ctx context.Context) error {
 
 func (r *Fleet) writeOverview(ctx context.Context, next v1alpha1.FleetStatus) error {
 	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
-	err := r.Client.Status().Patch(ctx, fleet, mergePatch{"status": next})
+	// Lists and values that are absent are written out, since a merge patch would keep the old ones.
+	err := r.Client.Status().Patch(ctx, fleet, mergePatch{"status": map[string]any{
+		"updated": next.Updated, "nodes": next.Nodes, "resources": next.Resources, "deselection": next.Deselection, "drift": next.Drift, "history": next.History,
+	}})
 	if err == nil {
 		r.overview.status, r.overview.at = next, r.Clock.Now()
 	}

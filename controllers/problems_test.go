@@ -76,7 +76,7 @@ var _ = Describe("A resource that cannot be applied any more", func() {
 			Expect(statusOf(ctx, g, "bad").AppliedGeneration).To(Equal(int64(1)), "nobody has applied another")
 
 			By("its node leaves it as it is and applies the others")
-			Expect(nodeCatalog(ctx, g, "web-1").Spec.Withheld).To(ContainElement(And(HaveField("Ref", v1alpha1.ResourceRef("File/bad")), HaveField("Reason", reason))))
+			Expect(nodeCatalog(ctx, g, "web-1").Spec.Withheld).To(ContainElement(And(HaveField("Ref", v1alpha1.ResourceRef("File/bad")), HaveField("Reason", reason), HaveField("Location", "/bad"))))
 			Expect(has(ctx, "web-1")).To(And(HaveKey("File/good"), Not(HaveKey("File/bad"))))
 			update(ctx, "good", func(f *v1alpha1.File) { f.Spec.Content = new("better") })
 			w.pass(ctx)

@@ -31,6 +31,7 @@ type update struct {
 	diff   contents.Diff         // of before and want
 	// cleanup is the list of pending clean-ups to be written.
 	cleanup []v1alpha1.CleanupRef
+	mark    mark // to be written
 }
 
 // publish writes the desired state: Catalogs first, so that no node is given the name of one that
@@ -69,7 +70,7 @@ func (r *Fleet) publish(ctx context.Context, s *snapshot) (err error) {
 // planUpdates returns the nodes whose spec is not the desired one, by name.
 func (r *Fleet) planUpdates(s *snapshot) (updates []update) {
 	for _, node := range slices.Sorted(maps.Keys(r.compiled.Nodes)) {
-		u := update{node: s.nodes[node], want: r.compiled.Nodes[node], has: s.nodeCatalogs[node]}
+		u := update{node: s.nodes[node], want: r.compiled.Nodes[node], has: s.nodeCatalogs[node], mark: mark{fleetDisabled: r.fleetSpec.Disabled}}
 		if u.has != nil {
 			u.before = r.specs.of(u.has)
 			if u.before.matches(u.want) {
@@ -97,17 +98,13 @@ func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) 
 			u.cleanup = planCleanup(*u, removed, finalized, &differ)
 			removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, u.before.inSync) })
 			if len(removed) > 0 {
-				losses = append(losses, deselection.Loss{Node: u.node.Name, State: u.before.state(), Refs: removed})
+				losses = append(losses, r.loss(*u, removed))
 			}
 		}
 	}
-	before := len(r.held)
-	r.held, r.heldProblems = r.budget.Decide(losses, r.fleetOf(s))
-	if len(r.held) != before {
-		ctrl.LoggerFrom(ctx).Info("deselection budget: updates are held until they are confirmed or reverted", "nodes", len(r.held), "before", before)
-	}
+	r.setHold(ctx, s, r.budget.Decide(losses, r.fleetOf(s)), updates)
 	return slices.DeleteFunc(updates, func(u update) bool {
-		held := r.held[u.node.Name]
+		held := r.held[u.node.Name] != nil
 		if held {
 			r.startProgress(u)
 		}
@@ -155,15 +152,9 @@ func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSp
 }
 
 func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
-	f := deselection.Fleet{
-		Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(),
-		UID: r.edits.UID,
-		Confirmation: func(ref v1alpha1.ResourceRef) string {
-			if o := s.live[ref]; o != nil {
-				return o.GetAnnotations()[v1alpha1.AnnotationConfirmDeselection]
-			}
-			return ""
-		},
+	f := deselection.Fleet{Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(), UID: r.edits.UID}
+	if s.fleet != nil {
+		f.Confirmation = s.fleet.Annotations[v1alpha1.AnnotationConfirmDeselection]
 	}
 	return f
 }
@@ -180,9 +171,11 @@ func (r *Fleet) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalo
 	case err == nil:
 		r.refusals.Accepted(u.node.Name)
 		if nc != nil {
-			now := spec{u.want.Spec, nc.UID, nc.Generation, u.want.Digest, r.compiled.revision, u.has != nil}
+			now := spec{u.want.Spec, nc.UID, nc.Generation, nc.Generation, u.want.Digest, nc.Spec.Noop, r.compiled.revision, u.has != nil}
 			now.Cleanup = u.cleanup
+			u.mark.set(&now.NodeCatalogSpec)
 			r.specs.wrote(u.node.Name, u.before, now)
+			r.announceHold(nc, u.before.Held)
 		}
 	case isRejection(err):
 		if r.refusals.Refused(u.node.Name, u.want.Digest, err, r.Clock.Now()) {
@@ -205,7 +198,7 @@ func (r *Fleet) announceRefusal(ctx context.Context, node string, err error) {
 }
 
 // specPatch replaces the lists of a spec that differ. Empty lists are written out, since a merge
-// patch would keep the old ones. noop is left to people.
+// patch would keep the old ones. noop and disabled are left to people.
 func specPatch(u update) mergePatch {
 	before, now, patch := u.before, u.want.Spec, map[string]any{}
 	if !slices.Equal(before.Catalogs, now.Catalogs) {
@@ -220,6 +213,7 @@ func specPatch(u update) mergePatch {
 	if !slices.Equal(before.Cleanup, u.cleanup) {
 		patch["cleanup"] = u.cleanup
 	}
+	maps.Copy(patch, u.mark.patch(before.NodeCatalogSpec))
 	// One empty entry drops all managed fields, which grow with what agents write.
 	return mergePatch{"spec": patch, "metadata": map[string]any{"managedFields": []any{map[string]any{}}}}
 }

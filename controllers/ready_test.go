@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,6 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // hosts simulate the hosts of a fleet, which have File/a with some content. Their agents apply their
@@ -158,7 +158,7 @@ var _ = Describe("Ready after an edit", func() {
 		players.Go(func() { seen.watch(running, h) })
 		ready := func(generation int64) {
 			GinkgoHelper()
-			Eventually(ctx, func() int64 { last, _ := seen.seen(); return last }).WithTimeout(time.Minute).Should(Equal(generation))
+			Eventually(ctx, func() int64 { last, _ := seen.seen(); return last }).Should(Equal(generation))
 		}
 		edit := func(generation int64) {
 			GinkgoHelper()
@@ -174,17 +174,17 @@ var _ = Describe("Ready after an edit", func() {
 		go func() {
 			defer GinkgoRecover()
 			defer close(waited)
-			kubectl("wait", "--for=condition=Ready", "file.fettle.dev/a", "--timeout=60s")
+			kubectl("wait", "--for=condition=Ready", "file.fettle.dev/a", "--timeout="+patient.Limit.String())
 		}()
 		Eventually(ctx, func(g Gomega) {
 			s := statusOf(ctx, g, "a")
 			g.Expect(s.ObservedGeneration).To(Equal(int64(2)))
 			g.Expect(*s.Nodes).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 2, Pending: 1}))
-		}).WithTimeout(time.Minute).Should(Succeed())
+		}).Should(Succeed())
 		Expect(h.behind(2)).To(Equal([]string{"n3"}))
 		Expect(waited).NotTo(BeClosed())
 		<-h.gate
-		Eventually(ctx, waited).WithTimeout(time.Minute).Should(BeClosed())
+		Eventually(ctx, waited).Should(BeClosed())
 		ready(2)
 
 		By("edits that come faster than nodes apply them")

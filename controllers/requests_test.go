@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -9,6 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
 // requests record what a client requests from an API server. Safe for concurrent use.
@@ -16,6 +21,7 @@ type requests struct {
 	mu      sync.Mutex
 	all     []string
 	last    time.Time              // of a request that is noted, but for the lease of who leads
+	count   int                    // of such requests
 	refused atomic.Pointer[string] // the part of a path that gets no answer
 	reads   map[string]string      // the query of the first list or watch, by path
 }
@@ -33,6 +39,7 @@ func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 			rs.all = append(rs.all, r.Method+" "+r.URL.Path)
 			if !strings.Contains(r.URL.Path, "/leases/fettle-manager") {
 				rs.last = time.Now()
+				rs.count++
 			}
 			rs.mu.Unlock()
 		}
@@ -71,9 +78,26 @@ func (rs *requests) whole(part string) []string {
 	return slices.DeleteFunc(slices.Clone(rs.all), func(s string) bool { return !strings.Contains(s, part) })
 }
 
-// quiet returns the time since the last request.
-func (rs *requests) quiet() time.Duration {
+// rest waits until there has been no request for a second, and for as long as a hundred requests of the test itself take: on a busy
+// machine, something may be late to send one.
+func (rs *requests) rest(ctx context.Context, own client.Reader) error {
+	const enough = 100
+	count, quiet := rs.quiet()
+	for reads := 0; reads < enough || quiet < time.Second; reads++ {
+		if err := own.List(ctx, &v1alpha1.FleetList{}); err != nil {
+			return err
+		}
+		before := count
+		if count, quiet = rs.quiet(); count != before {
+			reads = 0
+		}
+	}
+	return nil
+}
+
+// quiet returns the number of requests, and the time since the last one.
+func (rs *requests) quiet() (int, time.Duration) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return time.Since(rs.last)
+	return rs.count, time.Since(rs.last)
 }

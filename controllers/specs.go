@@ -3,7 +3,9 @@ package controllers
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -20,7 +22,9 @@ type spec struct {
 	v1alpha1.NodeCatalogSpec // zero in the map while the cache has it
 	uid                      types.UID
 	generation               int64
+	content                  int64 // generation since which the node is to have the same: later ones are marks
 	digest                   string
+	noop                     bool
 	inSync                   int  // revision of Fleet.edits with which the node last had its desired spec
 	cached                   bool // the cache has had the NodeCatalog
 }
@@ -36,7 +40,11 @@ func (k specs) of(nc *v1alpha1.NodeCatalog) spec {
 	}
 	is.cached = true
 	if is.generation != nc.Generation {
-		is.generation, is.digest = nc.Generation, catalog.Digest(nc.Spec)
+		digest := catalog.Digest(nc.Spec)
+		if nc.Generation != is.generation+1 || digest != is.digest || nc.Spec.Noop != is.noop {
+			is.content = nc.Generation
+		}
+		is.generation, is.digest, is.noop = nc.Generation, digest, nc.Spec.Noop
 	}
 	is.NodeCatalogSpec = v1alpha1.NodeCatalogSpec{}
 	k[nc.Name] = is
@@ -72,16 +80,19 @@ func (k specs) missing(s *snapshot) bool {
 	return false
 }
 
-// matches reports whether this is the desired spec. noop is not compared: people set it.
+// matches reports whether this is the desired spec, apart from its mark. noop and disabled are not compared: people set them.
 func (s spec) matches(want *compiler.NodeResult) bool {
 	return s.digest == want.Digest && slices.Equal(s.Withheld, want.Spec.Withheld)
 }
 
-// state identifies the spec, and differs each time that it is written.
-func (s spec) state() string { return fmt.Sprintf("%s %d", s.uid, s.generation) }
+// heldAs identifies the hold of a NodeCatalog that began at a time.
+func (s spec) heldAs(since metav1.Time) string {
+	return fmt.Sprintf("%s %s", s.uid, since.UTC().Format(time.RFC3339))
+}
 
 // applied reports whether a node has applied a spec with a digest, and this generation of its
-// NodeCatalog: a spec that was changed and changed back has one digest.
+// NodeCatalog or one with the same content: a spec that was changed and changed back has one digest. Of generations from before
+// a manager started, it knows only the newest.
 func (s spec) applied(digest string, status v1alpha1.NodeCatalogStatus) bool {
-	return status.AppliedDigest == digest && status.AppliedGeneration >= s.generation
+	return status.AppliedDigest == digest && status.AppliedGeneration >= s.content
 }

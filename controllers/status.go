@@ -121,20 +121,20 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
 	r.census = census.New(s.kindNames())
-	index := r.indexNodes(s)
+	index, deselected := r.indexNodes(s), r.deselected(s)
 	for ref, o := range s.live {
 		generation, compiled := r.compiled.generations[ref]
 		if !compiled {
 			continue // it came after the last compilation, and has caused the next
 		}
 		problems := r.compiled.problems[ref]
-		if held, ok := r.heldProblems[ref]; ok {
+		if held, ok := r.hold.Problem(ref); ok {
 			problems = append(slices.Clone(problems), held)
 		}
 		summary := index.Summarize(ref, r.compiled.Selected[ref])
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: summary, Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
-			ActingNode: r.actingNode(s, ref), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
+			ActingNode: r.actingNode(s, ref), Deselected: deselected[ref].Deselected(), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
 			Contest: r.records.Contest(ref, r.compiled.Selected[ref], func(node string) bool { return !r.Heartbeats.Silent(node) }),
 		}, *o.GetStatus(), now)
 		r.census.AddResource(o.KindName(), conditions.Summarize(next))

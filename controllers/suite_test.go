@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,13 +29,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 func TestControllers(t *testing.T) {
 	t.Parallel()
 
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(patient.Limit)
 	EnforceDefaultTimeoutsWhenUsingContexts() // a spec whose hope is in vain ends
 	RunSpecs(t, "controllers")
 }
@@ -63,6 +66,7 @@ func cleanUp() {
 		Expect(k8s.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.NodeCatalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Fleet{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"))).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(v1alpha1.AgentNamespace))).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())
@@ -258,6 +262,11 @@ func appliedAs(ctx context.Context, name string, told *v1alpha1.NodeCatalog, rep
 	GinkgoHelper()
 	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
 		s.AppliedGeneration, s.AppliedDigest, s.AgentVersion, s.Resources = told.Generation, catalog.Digest(told.Spec), "test", reports
+		ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
+		if slices.ContainsFunc(reports, func(r v1alpha1.ResourceReport) bool { return r.State == v1alpha1.StateFailed }) {
+			ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed
+		}
+		meta.SetStatusCondition(&s.Conditions, ready)
 	})
 }
 

@@ -18,9 +18,10 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-const soon = time.Minute
+const soon = patient.Limit
 
 // A site is a cluster of its own with a manager, from which a test can remove anything.
 type site struct {
@@ -40,7 +41,7 @@ func newSite(t *testing.T) site {
 	s.Expect(controlplane.WriteKubeconfig(admin, cfg, "")).To(Succeed())
 	s.kubectl = func(args ...string) {
 		t.Helper()
-		controlplane.Kubectl(t, admin, append(args, "--timeout=2m")...)
+		controlplane.Kubectl(t, admin, append(args, "--timeout="+patient.Limit.String())...)
 	}
 	mgr := newManager(s.WithT, asIn(cfg, "fettle-manager"), s.Scheme(), s.asked, false)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +97,7 @@ func TestUninstallingOneByOneLeavesNodesAsTheyAre(t *testing.T) {
 		s.Expect(s.Delete(ctx, o)).To(Succeed())
 	}
 	s.Eventually(ctx, s.told).WithTimeout(soon).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
-	s.Eventually(ctx, s.asked.quiet).WithTimeout(soon).Should(BeNumerically(">", time.Second))
+	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
 	s.Expect(s.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
 	told := len(s.told())
 
@@ -136,7 +137,7 @@ func TestUninstallingAtOnceLeavesNodesAsTheyAre(t *testing.T) {
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
 		s.settles(ctx, name, lists)
 	}
-	s.Eventually(ctx, s.asked.quiet).WithTimeout(soon).Should(BeNumerically(">", time.Second))
+	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
 	told := len(s.told())
 	s.kubectl("delete", "-k", "../config/crd")
 	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
@@ -173,6 +174,6 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+assets+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
-	controlplane.Kubectl(t, kubeconfig, append([]string{"wait", "--for=delete", "crd/files.fettle.dev", "crd/users.fettle.dev", "--namespace=default", "--timeout=2m"}, parts...)...)
-	controlplane.Kubectl(t, kubeconfig, "wait", "--for=delete", "serviceaccount/fettle-manager", "--namespace=fettle-system", "--timeout=2m")
+	controlplane.Kubectl(t, kubeconfig, append([]string{"wait", "--for=delete", "crd/files.fettle.dev", "crd/users.fettle.dev", "--namespace=default", "--timeout=" + patient.Limit.String()}, parts...)...)
+	controlplane.Kubectl(t, kubeconfig, "wait", "--for=delete", "serviceaccount/fettle-manager", "--namespace=fettle-system", "--timeout="+patient.Limit.String())
 }

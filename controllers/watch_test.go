@@ -163,6 +163,7 @@ var _ = Describe("A running manager", func() {
 		_, asked := startManager(false)
 		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
 		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
+		Expect(asked.rest(ctx, k8s)).To(Succeed())
 		before := versions(ctx)
 		start := len(asked.whole(""))
 		for range 3 {

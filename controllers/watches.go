@@ -48,6 +48,7 @@ func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.ConfigMap{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesConfigMap))).
 		Watches(&corev1.Secret{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
 		Watches(&v1alpha1.Catalog{}, always(r.enqueueCompile), builder.WithPredicates(onlyDeletion())).
+		Watches(&v1alpha1.Fleet{}, always(r.enqueueBatch), builder.WithPredicates(byPeople())).
 		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogEvents()).
 		Watches(&coordinationv1.Lease{}, r.leaseEvents()).
 		WatchesRawSource(r.heartbeats())
@@ -72,7 +73,7 @@ func (r *Fleet) resourceEvents() handler.EventHandler {
 		before, now := e.ObjectOld, e.ObjectNew
 		annotated := func(key string) bool { return before.GetAnnotations()[key] != now.GetAnnotations()[key] }
 		switch {
-		case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration(), annotated(v1alpha1.AnnotationConfirmDeselection):
+		case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration():
 			r.enqueueBatch(q)
 		case annotated(v1alpha1.AnnotationAbandonCleanup),
 			controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
@@ -187,6 +188,14 @@ func labelsOrAnnotations() predicate.Predicate {
 			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
 	}}
+}
+
+// byPeople passes the changes of the Fleet that this manager did not make.
+func byPeople() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		const key = v1alpha1.AnnotationConfirmDeselection
+		return e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key]
+	}})
 }
 
 // onlyDeletion passes what can happen to a Catalog that this manager did not do.

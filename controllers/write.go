@@ -61,6 +61,7 @@ func (r *Fleet) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.NodeC
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node.Name}}
 	if u.has == nil {
 		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
+		u.mark.set(&nc.Spec)
 		if err := r.Client.Create(ctx, nc); err != nil {
 			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}

@@ -16,7 +16,7 @@ specs() {
 	rm -rf "$FETTLE_E2E_ARTIFACTS"
 	echo "findings: $3 with commit $2"
 	# Specs are meant to fail. A run that ends early leaves no table.
-	go tool -modfile=go.tools.mod ginkgo --tags e2e --procs "$1" --timeout 90m -v --no-color "--label-filter=$3" ./test/suites/e2e || true
+	go tool -modfile=go.tools.mod ginkgo --tags e2e --procs "$1" --timeout 3h -v --no-color "--label-filter=$3" ./test/suites/e2e || true
 	sed "s/^|/| $2 |/" "$FETTLE_E2E_ARTIFACTS/findings.md" >>"$table"
 }
 

@@ -44,7 +44,8 @@ changelog() {
 }
 
 for arch in $ARCHES; do
-	pack "$out/fettle-$VERSION-linux-$arch.tar.gz" "dist/bin/$arch" fettle nodeagent
+	ln -sf fettle "dist/bin/$arch/kubectl-fettle"
+	pack "$out/fettle-$VERSION-linux-$arch.tar.gz" "dist/bin/$arch" fettle kubectl-fettle nodeagent
 done
 for name in fettle-manager fettle-nodeagent; do
 	cp "dist/images/$name.oci.tar" "$out/$name-$VERSION.oci.tar"

@@ -111,7 +111,7 @@ func New(c Config) (*Agent, error) {
 		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, own: c.Own, open: a.keys.Open, fence: a.fence, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
-			Limit: c.Limit, Before: c.Before, After: c.After, Warn: func(message string) { c.Log.Warn(message) },
+			Limit: c.Limit, Before: c.Before, After: c.After, Suspended: a.suspended, Warn: func(message string) { c.Log.Warn(message) },
 		},
 	}
 	if err := a.watchHost(); err != nil {
@@ -178,7 +178,8 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // step waits for the next event and handles it.
 func (a *Agent) step(ctx context.Context) {
-	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), earliest(a.lookout.Due(), a.lookout.DueAside(a.quick.can))))
+	a.checkDisabled(ctx)
+	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), earliest(a.suspensionDue(), earliest(a.lookout.Due(), a.lookout.DueAside(a.quick.can)))))
 	defer timer.Stop()
 	a.watchdog.idle()
 	select {
@@ -198,7 +199,7 @@ func (a *Agent) step(ctx context.Context) {
 		begin()
 	case <-a.disabled.ready():
 		a.markBusy()
-		a.onDisabled(ctx)
+		a.onDisabled()
 	case <-a.lookout.Ready():
 		a.markBusy()
 		a.onChange(ctx)

@@ -40,6 +40,8 @@ func TestAgent(t *testing.T) {
 		"only reports changes in noop":                                  honoursNoop,
 		"runs prerun and postrun commands except in noop":               runsCommands,
 		"reports withheld resources":                                    reportsWithheld,
+		"records drift that it cannot correct":                          recordsUncorrectable,
+		"tidies where no withheld resource manages anything":            tidiesElsewhere,
 		"follows a recreated NodeCatalog":                               followsRecreation,
 		"writes no status after a restart without changes":              restartsQuietly,
 		"repairs its status after another writer":                       repairsStatus,
@@ -57,6 +59,10 @@ func TestAgent(t *testing.T) {
 		"names the author of drift":                                     namesAuthor,
 		"reports at once that runs are disabled or enabled":             noticesDisabled,
 		"reports why runs are disabled":                                 respectsDisabled,
+		"is disabled by its NodeCatalog and by the Fleet":               respectsDisabledNode,
+		"joins a fleet that is disabled":                                joinsDisabledFleet,
+		"resumes by itself, also without the API server":                resumesByItself,
+		"reports that it is held, and runs nothing for that":            reportsHeld,
 		"fails a run that exceeds its time limit":                       stopsLongRuns,
 		"logs at the level of each resource, including audits":          logsAtLevels,
 		"starts a change at its own offset":                             startsAtOffset,
@@ -288,7 +294,55 @@ func reportsWithheld(_ *testing.T, m *machine) {
 	m.Expect(nc.Status.Resources[0].State).To(Equal(v1alpha1.StateWithheld))
 	m.Expect(nc.Status.Resources[0].Message).To(Equal("Conflict: File/yours claims /etc/mine too"))
 	m.Expect(condition(nc, "Ready")).To(Equal("False Withheld: 1 withheld: File/mine"))
-	m.Expect(nc.Status.Counts.Total).To(Equal(int32(1)))
+	m.Expect(nc.Status.Counts).To(And(HaveField("Total", int32(2)), HaveField("Withheld", int32(1))))
+}
+
+func recordsUncorrectable(_ *testing.T, m *machine) {
+	m.start()
+	m.applied(m.should(fileEntry("motd", "good\n"), fileEntry("other", "x")))
+	m.stop()
+	m.file("motd").remove()
+	must(m.t, os.MkdirAll(m.file("motd/theirs").path, 0o755))
+	m.start()
+	m.passes("the directory is drift", func(g Gomega) {
+		s := m.object().Status
+		g.Expect(s.Drift).To(HaveLen(1))
+		g.Expect(s.Drift[0]).To(And(HaveField("Ref", v1alpha1.ReportedRef("File/motd")), HaveField("Count", int64(1)), HaveField("Corrected", false), HaveField("Properties", []string{"ensure"})))
+		g.Expect(cmp.Diff(&v1alpha1.RunCounts{Total: 2, InSync: 1, OutOfSync: 1, Failed: 1}, s.Counts)).To(BeEmpty())
+		g.Expect(s.Resources).To(ConsistOf(And(HaveField("State", v1alpha1.StateFailed), HaveField("Corrective", true), HaveField("OutOfSync", true))))
+	})
+	runs := m.runs.Load()
+	m.passes("two more runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">=", runs+2)) })
+	m.Expect(m.object().Status.Drift[0].Count).To(Equal(int64(1)))
+}
+
+func tidiesElsewhere(_ *testing.T, m *machine) {
+	tidy := func(name string) v1alpha1.CatalogEntry {
+		return v1alpha1.CatalogEntry{Kind: "Tidy", Name: name, Namevar: name, Attributes: &runtime.RawExtension{Raw: []byte(`{"path": "/etc/` + name + `", "recurse": true}`)}}
+	}
+	for _, name := range []string{"a", "b"} {
+		must(m.t, os.Mkdir(m.file(name).path, 0o755))
+		m.file(name + "/old").write("x")
+	}
+	m.start()
+	spec := v1alpha1.NodeCatalogSpec{
+		Entries:  []v1alpha1.CatalogEntry{tidy("a"), tidy("b")},
+		Withheld: []v1alpha1.Withheld{{Ref: "File/mine", Reason: "InvalidWhen", Message: "when fails", Location: "/etc/a/mine"}},
+	}
+	nc := m.applied(m.spec(spec))
+	m.Expect(m.file("a/old").text()).To(Equal("x"))
+	m.Expect(m.file("b/old").text()).To(ContainSubstring("no such file"))
+	m.Expect(nc.Status.Resources).To(ConsistOf(
+		And(HaveField("Ref", v1alpha1.ReportedRef("File/mine")), HaveField("State", v1alpha1.StateWithheld)),
+		And(HaveField("Ref", v1alpha1.ReportedRef("Tidy/a")), HaveField("State", v1alpha1.StateSkipped),
+			HaveField("Message", "skipped: File/mine is withheld (InvalidWhen: when fails) and manages /etc/a/mine")),
+	))
+	m.Expect(condition(nc, "Ready")).To(Equal("False Withheld: 1 withheld: File/mine"))
+	m.Expect(condition(nc, "Degraded")).To(Equal("False Settled"))
+
+	spec.Withheld = nil
+	m.applied(m.spec(spec))
+	m.Expect(m.file("a/old").text()).To(ContainSubstring("no such file"))
 }
 
 func keepsLastGoodState(_ *testing.T, m *machine) {

@@ -129,7 +129,7 @@ func (r *runner) simulate(ctx context.Context, t *catalogs.Target, facts resourc
 	excluded := r.excluding(t.Entries, s)
 	result, err := engine.Transaction{
 		Reader: r.control.Host, Guard: guard.Options{Own: r.own, Limits: answerLimits()}, Bucket: r.bucket, Facts: facts, Kinds: r.kinds, HostName: r.node, Digest: t.Digest, Store: store, Now: r.now,
-		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: s.owner, IgnoreSchedules: true,
+		Withheld: withheld(t.Spec.Withheld), OwnerUID: s.owner, IgnoreSchedules: true,
 		Selected: func(i resource.Item) bool { return excluded(i.Ref) == "" },
 	}.Run(ctx, catalog.Items(t.Entries, r.kinds, r.open))
 	for i := range result.Resources {

@@ -182,16 +182,16 @@ func TestPlanGivesWayToRuns(t *testing.T) {
 			return to == huge
 		})
 	}
-	m.Eventually(func() bool { return hub.Connected(m.name) }).WithTimeout(time.Minute).Should(BeTrue())
+	m.Eventually(func() bool { return hub.Connected(m.name) }).WithTimeout(limit).Should(BeTrue())
 	const attempts = 10 // the machine may be too slow for the time of one question
 	for range attempts {
 		go plan()
-		m.Eventually(func() bool { return reads() || len(ended) > 0 }).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(BeTrue(), "the plan reads the file")
+		m.Eventually(func() bool { return reads() || len(ended) > 0 }).WithTimeout(limit).WithPolling(time.Millisecond).Should(BeTrue(), "the plan reads the file")
 		m.file("a").write("drift\n")
 		m.Eventually(func(g Gomega) {
 			m.clock.Step(time.Second)
 			g.Expect(m.file("a").text()).To(Equal("one\n"))
-		}).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(Succeed(), "drift is corrected")
+		}).WithTimeout(limit).WithPolling(time.Millisecond).Should(Succeed(), "drift is corrected")
 		gaveWay := len(ended) == 0
 		if err := <-ended; err == nil {
 			t.Fatal("the plan read the whole file: it has to be larger")

@@ -36,6 +36,7 @@ func correctsAsItHappens(_ *testing.T, m *machine) {
 	m.applied(m.should(fileEntry("motd", "good\n"), below))
 	must(m.t, os.Mkdir(filepath.Join(m.root, "etc/sub"), 0o755))
 	m.moments("the file that lacked its directory is created", func(g Gomega) { g.Expect(m.file("sub/one").text()).To(Equal("x\n")) })
+	m.waits()
 	m.file("motd").write("bad\n")
 	m.moments("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
 	m.soon("the drift is reported", func(g Gomega) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/cluster"
 	"github.com/fettle-dev/fettle/nodeagent/schedule"
@@ -23,8 +24,12 @@ func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	}
 	a.adoptStatus(nc)
 	a.object = nc
+	followed := a.followMarks(nc)
 	if a.managerWaits(nc) {
 		a.updateStatus(a.facts(ctx), nil)
+	}
+	if !a.checkDisabled(ctx) && followed {
+		a.updateStatus(nil, nil)
 	}
 	if !a.isNew(nc) {
 		a.publishStatus()
@@ -184,9 +189,9 @@ func problemOf(err error) *status.Problem {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid):
-		return &status.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: err.Error()}
+		return &status.Problem{Reason: v1alpha1.ReasonCatalogInvalid, Message: text.Error(err)}
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return &status.Problem{Reason: v1alpha1.ReasonCatalogUnavailable, Message: err.Error()}
+		return &status.Problem{Reason: v1alpha1.ReasonCatalogUnavailable, Message: text.Error(err)}
 	}
-	return &status.Problem{Reason: v1alpha1.ReasonApplying, Message: err.Error()}
+	return &status.Problem{Reason: v1alpha1.ReasonApplying, Message: text.Error(err)}
 }

@@ -1,10 +1,8 @@
 package nodeagent
 
 import (
-	"context"
 	"path"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/state"
 )
@@ -46,14 +44,10 @@ func (d *disabledWatch) close() {
 	}
 }
 
-// onDisabled runs if runs were disabled or enabled since the last one. A run that is disabled reports that.
-func (a *Agent) onDisabled(ctx context.Context) {
+// onDisabled is called when runs may have been disabled or enabled on the host. The next step finds out.
+func (a *Agent) onDisabled() {
 	a.disabled.watch.Take()
 	if err := a.disabled.follow(); err != nil {
 		a.Log.Debug("disabled runs are reported only at the interval", "error", err)
-	}
-	reported := a.failure != nil && a.failure.Reason == v1alpha1.ReasonDisabled
-	if reported != (state.Disabled(a.StateDir) != nil) {
-		a.run(ctx, v1alpha1.TriggerInterval)
 	}
 }

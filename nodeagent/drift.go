@@ -9,7 +9,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/state"
 )
 
 // quickKinds are the kinds whose drift is corrected by a partial run, before the run that checks everything. A Package is
@@ -183,7 +182,7 @@ func (a *Agent) seeNodeCatalog() {
 
 // correctDrift corrects the drift of resources, and reports it.
 func (a *Agent) correctDrift(ctx context.Context, aside engine.Aside, drifted map[resource.Ref]bool) {
-	if len(drifted) == 0 || state.Disabled(a.StateDir) != nil { // since the run began
+	if len(drifted) == 0 || a.whyDisabled() != "" { // since the run began
 		return
 	}
 	noticed := a.takeNoticed()

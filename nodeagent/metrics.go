@@ -120,7 +120,7 @@ func (a *Agent) takeNoticed() time.Time {
 func correctedByKind(resources []report.ResourceReport) map[string]int {
 	counts := map[string]int{}
 	for _, r := range resources {
-		if r.State == report.Changed && r.Corrective() {
+		if r.State != report.Failed && r.Corrected() {
 			counts[r.Ref.Kind]++
 		}
 	}

@@ -16,7 +16,10 @@ import (
 
 // updateStatus computes the status and publishes it. run is nil if there was none.
 func (a *Agent) updateStatus(is resource.Facts, run *status.Run) {
-	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), OutdatedTypes: a.runner.programs.Outdated(), Run: run}
+	in := status.Input{Now: a.Clock.Now(), AgentVersion: version.String(), PublicKey: a.keys.Public(), Facts: is, Problem: cmp.Or(a.problem, a.failure), Held: a.held(), OutdatedTypes: a.runner.programs.Outdated(), Run: run}
+	if why := a.whyDisabled(); why != "" {
+		in.Problem = &status.Problem{Reason: v1alpha1.ReasonDisabled, Message: why}
+	}
 	if in.Problem == nil && run != nil && run.Report.Message != "" {
 		in.Problem = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: run.Report.Message}
 	}
@@ -30,6 +33,17 @@ func (a *Agent) updateStatus(is resource.Facts, run *status.Run) {
 		a.lastInput = &in
 	}
 	a.publishStatus()
+}
+
+// held returns why the manager does not update the node, nil if it does.
+func (a *Agent) held() *v1alpha1.Held {
+	switch {
+	case a.object != nil:
+		return a.object.Spec.Held
+	case a.target != nil:
+		return a.target.Spec.Held
+	}
+	return nil
 }
 
 // publishStatus writes the status if it differs from the object's. It does nothing while a write is in progress, after

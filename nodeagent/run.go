@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
@@ -27,6 +29,9 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	}
 	is := a.factsFor(ctx, trigger)
 	if a.target == nil {
+		if why := a.whyDisabled(); why != "" {
+			a.failure = &status.Problem{Reason: v1alpha1.ReasonDisabled, Message: why}
+		}
 		a.ready.succeeded() // there is nothing to run
 		a.updateStatus(is, nil)
 		return
@@ -112,7 +117,7 @@ func (a *Agent) cachedCatalogStatus() string {
 
 // onRunError schedules a retry. Another run in progress is not a failure. Disabled runs are logged once.
 func (a *Agent) onRunError(is resource.Facts, err error, before *status.Problem) {
-	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: err.Error()}
+	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: text.Error(err)}
 	a.schedule.Failed(a.Clock.Now())
 	a.lookout.Forget()
 	a.ready.failed(err)
@@ -120,11 +125,11 @@ func (a *Agent) onRunError(is resource.Facts, err error, before *status.Problem)
 		a.Log.Info("the run waits", "reason", err)
 		return
 	}
-	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
-		a.failure.Reason = v1alpha1.ReasonDisabled
+	if isDisabled(err) {
+		a.failure = &status.Problem{Reason: v1alpha1.ReasonDisabled, Message: cmp.Or(a.whyDisabled(), err.Error())}
 		a.ready.succeeded()
 		if before == nil || *before != *a.failure {
-			a.Log.Warn("runs are disabled", "reason", err)
+			a.Log.Warn("runs are disabled", "reason", a.failure.Message)
 		}
 	} else {
 		a.Log.Error("the run failed", "error", err)

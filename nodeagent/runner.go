@@ -112,7 +112,7 @@ func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind,
 	isNews := status.NewsSince(t.prev)
 	transaction := engine.Transaction{
 		Host: r.control.Host, Guard: guard.Options{Own: r.own, Access: true}, Bucket: r.bucket, Facts: t.facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
-		Withheld: withheldRefs(t.Spec.Withheld), OwnerUID: string(t.UID), Only: t.only,
+		Withheld: withheld(t.Spec.Withheld), OwnerUID: string(t.UID), Only: t.only,
 		Observe: func(res report.ResourceReport) {
 			res.Attribute(r.lookout.Author)
 			r.logResource(res, isNews(res))
@@ -208,15 +208,15 @@ func (r *runner) warnUnwatched(err error) {
 	}
 }
 
-// withheldRefs names the resources that are selected for the node but not among its entries.
-func withheldRefs(all []v1alpha1.Withheld) []resource.Ref {
-	var refs []resource.Ref
+// withheld returns the resources that are selected for the node but not among its entries.
+func withheld(all []v1alpha1.Withheld) []resource.Withheld {
+	var out []resource.Withheld
 	for _, w := range all {
 		if ref, err := resource.ParseRef(string(w.Ref)); err == nil { // the schema guarantees the form
-			refs = append(refs, ref)
+			out = append(out, resource.Withheld{Ref: ref, Location: w.Location, Why: w.Why()})
 		}
 	}
-	return refs
+	return out
 }
 
 // logResource logs the events of a resource. Events that the previous run reported too are logged at debug level.

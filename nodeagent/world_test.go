@@ -35,11 +35,12 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const (
 	interval = 10 * time.Minute
-	limit    = 30 * time.Second // about ten times longer than any step here
+	limit    = patient.Limit
 )
 
 // A world is an API server with an administrator.

@@ -55,7 +55,7 @@ func hostileResources() []string {
 		`Exec/c {command: ` + attack + `, unless: ["touch /owned; touch /tmp/owned; exit 1"], shell: true, user: root}`,
 		`Exec/e {command: ` + attack + `, onlyIf: [` + attack + `]}`,
 		`Exec/d {command: ` + attack + `, onlyIf: ["sh -c 'systemctl stop cron || touch /owned'"], refresh: ` + attack + `}`,
-		`File/a {path: /srv/a, content: x, validateCmd: "touch /owned; cp %", backup: false}`,
+		`File/a {path: /srv/a, content: x, validateCmd: "sh -c 'touch /owned; cp /srv/owned.deb /owned' sh %", backup: false}`,
 		`File/b {path: /srv/b, source: /etc/hostname, validateCmd: "touch /owned %"}`,
 		`File/c {path: /etc, recurse: true, owner: root, mode: "0777"}`,
 		`SystemService/a {name: cron, provider: sysvinit, ensure: running, status: ` + attack + `, start: ` + attack + `}`,

@@ -60,7 +60,7 @@ const (
 
 	ReasonRepeatedDrift = "RepeatedDrift" // something else changes the resource again and again; the message names it
 
-	ReasonCleaningUp      = "CleaningUp"      // the resource is being deleted, and some nodes have not cleaned up yet
+	ReasonCleaningUp      = "CleaningUp"      // the resource is being deleted or no longer selects some nodes, which have not cleaned up yet
 	ReasonDeselectionHeld = "DeselectionHeld" // too many nodes would be deselected at once because the nodes changed
 )
 
@@ -87,23 +87,27 @@ const (
 	ReasonResourcesFailed    = "ResourcesFailed"
 	ReasonWithheld           = "Withheld"      // some resources must not be applied: conflict, missing reference, cycle
 	ReasonRunFailed          = "RunFailed"     // the run could not start, or was aborted
-	ReasonDisabled           = "Disabled"      // runs are disabled on the host; the message has the reason. On a resource: on every node that is not silent
+	ReasonDisabled           = "Disabled"      // runs are disabled; the message says by whom, why and until when. On a resource: on every node that is not silent
+	ReasonUpdateHeld         = "UpdateHeld"    // the manager does not update the node, because too many nodes would be deselected
 	ReasonTypesOutdated      = "TypesOutdated" // the image of an external type cannot be pulled, so an older version of the type is in use
 	ReasonFactsOmitted       = "FactsOmitted"  // the facts exceed a limit; the message names the omitted ones
 )
 
 // Reasons of events (events.k8s.io/v1).
 const (
-	EventDriftCorrected    = "DriftCorrected"
-	EventDriftDetected     = "DriftDetected" // and not corrected, because of noop
-	EventResourceFailed    = "ResourceFailed"
-	EventContended         = "Contended" // something else changes the resource again and again
-	EventBecameReady       = "BecameReady"
-	EventNoLongerReady     = "NoLongerReady"
-	EventProblemFound      = "ProblemFound"
-	EventProblemResolved   = "ProblemResolved"
-	EventNotPublished      = "NotPublished"      // the API server rejects a NodeCatalog, for example because it is too large
-	EventUninstalled       = "Uninstalled"       // the manager was removed; the note says what it left
-	EventReportsNotWritten = "ReportsNotWritten" // the manager cannot write reports for other tools
-	EventPolicyNotInForce  = "PolicyNotInForce"  // an admission policy that restricts Fettle's service accounts is missing or modified
+	EventDriftCorrected      = "DriftCorrected"
+	EventDriftDetected       = "DriftDetected" // and not corrected, because of noop
+	EventResourceFailed      = "ResourceFailed"
+	EventContended           = "Contended" // something else changes the resource again and again
+	EventBecameReady         = "BecameReady"
+	EventNoLongerReady       = "NoLongerReady"
+	EventProblemFound        = "ProblemFound"
+	EventProblemResolved     = "ProblemResolved"
+	EventUpdateHeld          = "UpdateHeld"          // a node is not updated, because too many would be deselected
+	EventUpdateReleased      = "UpdateReleased"      // a held node is updated again
+	EventDeselectionReleased = "DeselectionReleased" // on the Fleet: no node is held any more
+	EventNotPublished        = "NotPublished"        // the API server rejects a NodeCatalog, for example because it is too large
+	EventUninstalled         = "Uninstalled"         // the manager was removed; the note says what it left
+	EventReportsNotWritten   = "ReportsNotWritten"   // the manager cannot write reports for other tools
+	EventPolicyNotInForce    = "PolicyNotInForce"    // an admission policy that restricts Fettle's service accounts is missing or modified
 )

@@ -25,7 +25,7 @@ const (
 	// AnnotationAbandonCleanup makes deletion of a resource not wait for its nodes to clean up, if its
 	// value is "true". They still clean up when they can.
 	AnnotationAbandonCleanup = "fettle.dev/abandon-cleanup"
-	// AnnotationConfirmDeselection confirms that many nodes may be deselected at once. Its value is
-	// the token in the message of the condition.
+	// AnnotationConfirmDeselection on the Fleet confirms that many nodes may be deselected at once. Its value is
+	// the token in the status of the Fleet, and in the message of the condition of each resource.
 	AnnotationConfirmDeselection = "fettle.dev/confirm-deselection"
 )

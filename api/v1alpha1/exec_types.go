@@ -35,9 +35,9 @@ type EnvironmentSource struct {
 // ExecAttributes defines a command and when it runs. Without creates, onlyIf, unless and
 // refreshOnly, it runs in every run of the agent.
 type ExecAttributes struct {
-	// command to run, split into words by POSIX quoting without expansion. The first word is an
-	// absolute path or is looked up in path. If args is set, command is the program alone and is
-	// not split.
+	// command to run, split into words by POSIX quoting. Without shell, a line that only a shell
+	// understands is refused. The first word is an absolute path or is looked up in path. If args
+	// is set, command is the program alone and is not split.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
@@ -97,16 +97,22 @@ type ExecAttributes struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Tries *int32 `json:"tries,omitempty"`
-	// trySleepSeconds is the delay between attempts, in seconds. Defaults to 0.
+	// trySleepSeconds is the delay between attempts, as a number of seconds or with a unit, such as
+	// 10m. Defaults to 0.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=3600
-	TrySleepSeconds *int32 `json:"trySleepSeconds,omitempty"`
-	// timeoutSeconds is the time limit of each attempt and each check, in seconds; 0 disables the
-	// limit. Defaults to 300.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 3600 : self.matches('^([0-9]{1,9}w)?([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,10}s)?$') && self != ''",message="trySleepSeconds must be a number of seconds from 0 to 3600, or whole numbers with the units w, d, h, m and s, such as 10m"
+	TrySleepSeconds *Seconds `json:"trySleepSeconds,omitempty"`
+	// timeoutSeconds is the time limit of each attempt and each check, as a number of seconds or with
+	// a unit, such as 1h; 0 disables the limit. Defaults to 300.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 2147483647 : self.matches('^([0-9]{1,9}w)?([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,10}s)?$') && self != ''",message="timeoutSeconds must be a number of seconds from 0 to 2147483647, or whole numbers with the units w, d, h, m and s, such as 1h"
+	TimeoutSeconds *Seconds `json:"timeoutSeconds,omitempty"`
 
 	// cwd is the working directory. Defaults to /.
 	// +optional
@@ -157,8 +163,9 @@ type ExecAttributes struct {
 // +kubebuilder:resource:scope=Cluster,shortName=fexec,categories=fettle
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
 // +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
-// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.nodes.pending`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Skipped",type=integer,JSONPath=`.status.nodes.skipped`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.nodes.noop`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Unknown",type=integer,JSONPath=`.status.nodes.unknown`
@@ -167,6 +174,7 @@ type ExecAttributes struct {
 // +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift.lastSeen`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Command",type=string,priority=1,JSONPath=`.spec.command`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,priority=1,JSONPath=`.status.nodes.outOfSync`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type Exec struct {
 	metav1.TypeMeta   `json:",inline"`

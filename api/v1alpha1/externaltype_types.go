@@ -140,11 +140,14 @@ type ExternalTypeSpec struct {
 	// access is what the program may reach when it reads.
 	// +optional
 	Access ExternalAccess `json:"access,omitzero"`
-	// timeoutSeconds limits each process of the program. Defaults to 300.
+	// timeoutSeconds limits each process of the program, as a number of seconds or with a unit, such
+	// as 10m. At most an hour. Defaults to 300.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=3600
-	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 3600 : self.matches('^([0-9]{1,9}w)?([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,10}s)?$') && self != ''",message="timeoutSeconds must be a number of seconds from 1 to 3600, or whole numbers with the units w, d, h, m and s, such as 10m"
+	TimeoutSeconds Seconds `json:"timeoutSeconds,omitempty"`
 	// source has the files of the program.
 	// +required
 	Source ExternalSource `json:"source"`

@@ -231,8 +231,8 @@ type FileAttributes struct {
 	// +optional
 	ShowDiff *bool `json:"showDiff,omitempty"`
 	// validateCmd is a command that checks new content before it replaces the old. It is split into
-	// words by POSIX quoting and runs without a shell; the word % is replaced by the path of the
-	// new content. If the command fails, the old file stays in place.
+	// words by POSIX quoting and runs without a shell, so a line that only a shell understands is
+	// refused; the word % is replaced by the path of the new content. If the command fails, the old file stays in place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:XValidation:rule="self.contains('%')",message="validateCmd must contain %, which stands for the path of the new content, as in visudo -c -f %"
@@ -249,8 +249,9 @@ type FileAttributes struct {
 // +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
 // +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
-// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.nodes.pending`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Skipped",type=integer,JSONPath=`.status.nodes.skipped`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.nodes.noop`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Unknown",type=integer,JSONPath=`.status.nodes.unknown`
@@ -259,6 +260,7 @@ type FileAttributes struct {
 // +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift.lastSeen`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Path",type=string,priority=1,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,priority=1,JSONPath=`.status.nodes.outOfSync`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type File struct {
 	metav1.TypeMeta   `json:",inline"`

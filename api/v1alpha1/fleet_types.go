@@ -15,23 +15,35 @@ const FleetName = "fleet"
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.total`
 // +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
 // +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.nodes.pending`
+// +kubebuilder:printcolumn:name="Held",type=integer,JSONPath=`.status.nodes.held`
 // +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Withheld",type=integer,JSONPath=`.status.nodes.withheld`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Silent",type=integer,JSONPath=`.status.nodes.silent`
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.drift.nodes`
+// +kubebuilder:printcolumn:name="Uncorrected",type=integer,JSONPath=`.status.drift.uncorrected`
 // +kubebuilder:printcolumn:name="Resources",type=integer,JSONPath=`.status.resources.total`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.resources.ready`
+// +kubebuilder:printcolumn:name="Reconciling",type=integer,JSONPath=`.status.resources.reconciling`
 // +kubebuilder:printcolumn:name="Stalled",type=integer,JSONPath=`.status.resources.stalled`
+// +kubebuilder:printcolumn:name="NotReady",type=integer,JSONPath=`.status.resources.notReady`
 // +kubebuilder:printcolumn:name="Updated",type=date,JSONPath=`.status.updated`
-// +kubebuilder:printcolumn:name="Held",type=integer,priority=1,JSONPath=`.status.nodes.held`
-// +kubebuilder:printcolumn:name="Uncorrected",type=integer,priority=1,JSONPath=`.status.drift.uncorrected`
 type Fleet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +optional
+	Spec FleetSpec `json:"spec,omitempty"`
+	// +optional
 	Status FleetStatus `json:"status,omitempty"`
+}
+
+// FleetSpec is what people ask of all nodes.
+type FleetSpec struct {
+	// disabled suspends runs on all nodes, and on those that join.
+	// +optional
+	Disabled *Disabled `json:"disabled,omitempty"`
 }
 
 // FleetStatus is the state of the fleet.
@@ -45,6 +57,10 @@ type FleetStatus struct {
 	// resources by state.
 	// +optional
 	Resources FleetResources `json:"resources"`
+	// deselection is what the manager holds because too many nodes would be deselected. Absent if nothing is
+	// held.
+	// +optional
+	Deselection *HeldDeselection `json:"deselection,omitempty"`
 	// drift of the last 24 hours.
 	// +optional
 	Drift FleetDrift `json:"drift"`
@@ -54,6 +70,20 @@ type FleetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=168
 	History []FleetHour `json:"history,omitempty"`
+}
+
+// HeldDeselection is a deselection that waits for a confirmation.
+type HeldDeselection struct {
+	// token confirms this deselection, and no other one, as the value of the annotation
+	// fettle.dev/confirm-deselection of the Fleet.
+	Token string `json:"token"`
+	// nodes that are not updated.
+	Nodes int32 `json:"nodes"`
+	// resources that these nodes would lose.
+	Resources int32 `json:"resources"`
+	// message explains the deselection, with the command that confirms it.
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
 }
 
 // FleetNodes counts nodes by state. Each node is counted in exactly one field besides total.
@@ -70,6 +100,9 @@ type FleetNodes struct {
 	OutOfSync int32 `json:"outOfSync"`
 	// failed nodes have resources that failed.
 	Failed int32 `json:"failed"`
+	// withheld nodes have resources that are withheld from them, or were skipped, and none that failed.
+	// +optional
+	Withheld int32 `json:"withheld"`
 	// disabled nodes have runs disabled.
 	Disabled int32 `json:"disabled"`
 	// silent nodes have an agent that has not renewed its Lease in time.
@@ -111,9 +144,9 @@ type FleetHour struct {
 	InSync int32 `json:"inSync"`
 	// drifting nodes drifted in the hour, or had differences that were only reported.
 	Drifting int32 `json:"drifting"`
-	// failed nodes had resources that failed.
+	// failed nodes had resources that failed or were withheld.
 	Failed int32 `json:"failed"`
-	// unknown nodes were silent or disabled, or had yet to apply their catalog.
+	// unknown nodes were silent, disabled or held, or had yet to apply their catalog.
 	Unknown int32 `json:"unknown"`
 }
 

@@ -78,7 +78,7 @@ var _ = Describe("The output of kubectl get", func() {
 			Expect(k8s.Create(ctx, o)).To(Succeed())
 			o.Object["status"] = map[string]any{
 				"observedGeneration": 1,
-				"nodes":              map[string]any{"selected": 5, "inSync": 2, "outOfSync": 1, "failed": 2, "skipped": 0, "noop": 0, "pending": 0, "disabled": 0, "unknown": 0},
+				"nodes":              map[string]any{"selected": 33, "inSync": 1, "pending": 2, "failed": 4, "skipped": 5, "noop": 6, "disabled": 7, "unknown": 8, "outOfSync": 9},
 				"drift":              map[string]any{"nodes": 1, "count": 3, "uncorrected": 0, "lastSeen": time.Now().Add(-3 * time.Hour).UTC().Format(time.RFC3339)},
 				"conditions": []any{map[string]any{
 					"type": "Ready", "status": "False", "reason": "Failed", "message": "2 of 5 nodes in sync", "lastTransitionTime": time.Now().Format(time.RFC3339),
@@ -87,7 +87,7 @@ var _ = Describe("The output of kubectl get", func() {
 			Expect(k8s.Status().Update(ctx, o)).To(Succeed())
 
 			Expect(printed(ctx, resources, "web")).To(Equal([][]any{
-				{"Name", "Ensure", "Nodes", "InSync", "OutOfSync", "Failed", "Noop", "Disabled", "Unknown", "Ready", "Reason", "Last drift", "Age", namevar + " (wide)", "Message (wide)"}, cells,
+				{"Name", "Ensure", "Nodes", "InSync", "Pending", "Failed", "Skipped", "Noop", "Disabled", "Unknown", "Ready", "Reason", "Last drift", "Age", namevar + " (wide)", "OutOfSync (wide)", "Message (wide)"}, cells,
 			}))
 		},
 		Entry("a File", "files", "{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: web}, spec: {nodeSelector: {}, path: /etc/web, ensure: file}}",
@@ -106,12 +106,13 @@ var _ = Describe("The output of kubectl get", func() {
 		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{
 			Name: "web-1", Annotations: map[string]string{v1alpha1.AnnotationSilentSince: time.Now().Add(-4 * time.Hour).UTC().Format(time.RFC3339)},
 		}}
+		nc.Spec.Held = &v1alpha1.Held{Since: metav1.NewTime(time.Now().Add(-5 * time.Hour)), Resources: []v1alpha1.ResourceRef{"File/motd"}}
 		removed(nc)
 		Expect(k8s.Create(ctx, nc)).To(Succeed())
 		nc.Status = v1alpha1.NodeCatalogStatus{
 			AgentVersion: "v1.2.3",
 			LastRun:      &v1alpha1.LastRun{Started: metav1.Now(), Duration: "0.021s", Trigger: v1alpha1.TriggerStart},
-			Counts:       &v1alpha1.RunCounts{Total: 9, InSync: 3, Changed: 2, OutOfSync: 4, Failed: 1, Noop: 1},
+			Counts:       &v1alpha1.RunCounts{Total: 10, InSync: 3, Changed: 2, OutOfSync: 4, Failed: 1, Withheld: 5, Noop: 1},
 			Drift:        []v1alpha1.DriftRecord{{Ref: "File/motd", FirstSeen: metav1.Now(), LastSeen: metav1.NewTime(time.Now().Add(-3 * time.Hour)), Count: 1}},
 			Conditions: []metav1.Condition{{
 				Type: "Ready", Status: metav1.ConditionFalse, Reason: "Failed", Message: "File/motd failed", LastTransitionTime: metav1.Now(),
@@ -121,10 +122,10 @@ var _ = Describe("The output of kubectl get", func() {
 
 		rows := printed(ctx, "nodecatalogs", "web-1")
 		Expect(rows).To(Equal([][]any{
-			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Noop", "Last run", "Last drift", "Agent", "Ready", "Reason", "Silent", "Message (wide)"},
-			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 1.0, rows[1][7], "3h", "v1.2.3", "False", "Failed", "4h", "File/motd failed"},
+			{"Name", "Node", "InSync", "Changed", "OutOfSync", "Failed", "Withheld", "Noop", "Last run", "Last drift", "Agent", "Ready", "Reason", "Held", "Silent", "Message (wide)"},
+			{"web-1", "web-1", 3.0, 2.0, 4.0, 1.0, 5.0, 1.0, rows[1][8], "3h", "v1.2.3", "False", "Failed", "5h", "4h", "File/motd failed"},
 		}))
-		Expect(rows[1][7]).To(MatchRegexp(`^\d+s$`))
+		Expect(rows[1][8]).To(MatchRegexp(`^\d+s$`))
 	})
 
 	It("shows the fleet in one row", func(ctx SpecContext) {
@@ -133,15 +134,15 @@ var _ = Describe("The output of kubectl get", func() {
 		Expect(k8s.Create(ctx, f)).To(Succeed())
 		f.Status = v1alpha1.FleetStatus{
 			Updated:   new(metav1.NewTime(time.Now().Add(-15 * time.Minute))),
-			Nodes:     v1alpha1.FleetNodes{Total: 28, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7},
+			Nodes:     v1alpha1.FleetNodes{Total: 36, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7, Withheld: 8},
 			Resources: v1alpha1.FleetResources{Total: 9, Ready: 6, Reconciling: 1, Stalled: 2},
 			Drift:     v1alpha1.FleetDrift{Resources: 1, Nodes: 8, Count: 10, Uncorrected: 11},
 			History:   []v1alpha1.FleetHour{{Hour: metav1.NewTime(time.Now().Truncate(time.Hour)), InSync: 28}},
 		}
 		Expect(k8s.Status().Update(ctx, f)).To(Succeed())
 		Expect(printed(ctx, "fleets", "fleet")).To(Equal([][]any{
-			{"Name", "Nodes", "InSync", "Pending", "OutOfSync", "Failed", "Disabled", "Silent", "Drifted", "Resources", "Ready", "Stalled", "Updated", "Held (wide)", "Uncorrected (wide)"},
-			{"fleet", 28.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 9.0, 6.0, 2.0, "15m", 7.0, 11.0},
+			{"Name", "Nodes", "InSync", "Pending", "Held", "OutOfSync", "Failed", "Withheld", "Disabled", "Silent", "Drifted", "Uncorrected", "Resources", "Ready", "Reconciling", "Stalled", "NotReady", "Updated"},
+			{"fleet", 36.0, 1.0, 2.0, 7.0, 3.0, 4.0, 8.0, 5.0, 6.0, 8.0, 11.0, 9.0, 6.0, 1.0, 2.0, 0.0, "15m"},
 		}))
 	})
 
@@ -152,7 +153,7 @@ var _ = Describe("The output of kubectl get", func() {
 
 // row returns the row of a resource whose status the specification has set.
 func row(ensure, namevar any) []any {
-	return []any{"web", ensure, 5.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, "False", "Failed", "3h", "0s", namevar, "2 of 5 nodes in sync"}
+	return []any{"web", ensure, 33.0, 1.0, 2.0, 4.0, 5.0, 6.0, 7.0, 8.0, "False", "Failed", "3h", "0s", namevar, 9.0, "2 of 5 nodes in sync"}
 }
 
 var _ = Describe("The status of a NodeCatalog", func() {

@@ -1,6 +1,10 @@
 package v1alpha1
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,12 +21,14 @@ import (
 // +kubebuilder:printcolumn:name="Changed",type=integer,JSONPath=`.status.counts.changed`
 // +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.counts.outOfSync`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
+// +kubebuilder:printcolumn:name="Withheld",type=integer,JSONPath=`.status.counts.withheld`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.counts.noop`
 // +kubebuilder:printcolumn:name="Last run",type=date,JSONPath=`.status.lastRun.started`
 // +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift[0].lastSeen`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.agentVersion`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Held",type=date,JSONPath=`.spec.held.since`
 // +kubebuilder:printcolumn:name="Silent",type=date,JSONPath=`.metadata.annotations.fettle\.dev/silent-since`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type NodeCatalog struct {
@@ -60,6 +66,47 @@ type NodeCatalogSpec struct {
 	// itself.
 	// +optional
 	Noop bool `json:"noop,omitempty"`
+	// disabled suspends runs on this node. People set it, for example with kubectl fettle disable; the
+	// manager never changes it.
+	// +optional
+	Disabled *Disabled `json:"disabled,omitempty"`
+	// fleetDisabled is the spec.disabled of the Fleet, which suspends runs on all nodes. Only the manager
+	// sets it.
+	// +optional
+	FleetDisabled *Disabled `json:"fleetDisabled,omitempty"`
+	// held is present while the manager does not update the rest of this spec, because too many nodes
+	// would be deselected. Only the manager sets it.
+	// +optional
+	Held *Held `json:"held,omitempty"`
+}
+
+// Disabled suspends runs: a node is neither checked nor changed.
+type Disabled struct {
+	// reason for people. Optional.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+	// until is when runs resume by themselves. Absent: when this is removed.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// InEffect reports whether runs are disabled at a time. nil disables none.
+func (d *Disabled) InEffect(now time.Time) bool {
+	return d != nil && (d.Until == nil || now.Before(d.Until.Time))
+}
+
+// Held explains why the manager does not update a node.
+type Held struct {
+	// since is when the manager first held the update.
+	Since metav1.Time `json:"since"`
+	// resources that the node would lose, sorted. At most 10.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Resources []ResourceRef `json:"resources"`
+	// omitted is the number of such resources that did not fit into resources.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
 }
 
 // AnnotationSilentSince is on the NodeCatalog of a node whose agent has stopped renewing its Lease. The
@@ -89,6 +136,27 @@ type Withheld struct {
 	Reason string `json:"reason"`
 	// message explains the reason.
 	Message string `json:"message,omitempty"`
+	// location is where on the node the resource manages something, so that purging and tidying go on elsewhere: a path, with a
+	// / at its end if everything below it is managed too, or ~ and a user for something of that user's. Absent if it is unknown.
+	// Older agents ignore it, and purge and tidy nothing of the kind.
+	// +optional
+	Location string `json:"location,omitempty"`
+}
+
+// IsMissing reports whether the node lacks the resource. Nobody lacks those of a type that was uninstalled.
+func (w Withheld) IsMissing() bool { return w.Reason != ReasonUninstalled }
+
+// Why joins the reason and the message.
+func (w Withheld) Why() string { return strings.TrimSuffix(w.Reason+": "+w.Message, ": ") }
+
+// Given returns the entries that the node gets: another node that shares a Catalog may get what is withheld from this one. It reuses
+// the memory of the entries.
+func (s NodeCatalogSpec) Given(entries []CatalogEntry) []CatalogEntry {
+	withheld := make(map[ResourceRef]bool, len(s.Withheld))
+	for _, w := range s.Withheld {
+		withheld[w.Ref] = true
+	}
+	return slices.DeleteFunc(entries, func(e CatalogEntry) bool { return withheld[e.Ref()] })
 }
 
 // NodeCatalogStatus is the observed state of a node. The agent writes it only when it changes, so a
@@ -244,9 +312,11 @@ type LastRun struct {
 }
 
 // RunCounts counts resources by state after a run. Each resource is counted in exactly one of
-// inSync, noop, skipped and failed, and total is their sum. changed and refreshed are subsets of
-// inSync. outOfSync counts the noop and failed resources that are known to differ. Withheld
-// resources are not counted. Cleanup after a deleted resource counts only as changed.
+// inSync, noop, skipped, failed and withheld, and total is their sum. changed and refreshed are subsets of
+// inSync. outOfSync overlaps the others: it counts the noop, skipped and failed resources that are
+// known to differ. So a resource that cannot be changed is failed and outOfSync, and one that cannot
+// be read is only failed. NodeCounts count in the same way. Cleanup after a deleted resource counts
+// only as changed.
 type RunCounts struct {
 	// total number of resources.
 	Total int32 `json:"total"`
@@ -254,12 +324,16 @@ type RunCounts struct {
 	InSync int32 `json:"inSync"`
 	// changed resources were corrected by the run.
 	Changed int32 `json:"changed"`
-	// outOfSync resources differ from their desired state.
+	// outOfSync resources are known to differ from their desired state, whether they are noop, skipped
+	// or failed.
 	OutOfSync int32 `json:"outOfSync"`
 	// failed resources could not be read, changed or refreshed.
 	Failed int32 `json:"failed"`
 	// skipped resources were not checked.
 	Skipped int32 `json:"skipped"`
+	// withheld resources must not be applied. Older agents do not count them.
+	// +optional
+	Withheld int32 `json:"withheld"`
 	// noop resources differ and are only reported.
 	Noop int32 `json:"noop"`
 	// refreshed resources were in sync and reacted to a change of another resource.
@@ -290,6 +364,10 @@ type ResourceReport struct {
 	// corrective is true if something other than Fettle changed the host.
 	// +optional
 	Corrective bool `json:"corrective,omitempty"`
+	// outOfSync is true if the resource is known to differ from its desired state after the run: the
+	// changes were not made, or not all of them. Absent from older agents.
+	// +optional
+	OutOfSync bool `json:"outOfSync,omitempty"`
 	// since is the time at which the resource entered this state.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

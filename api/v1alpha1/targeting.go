@@ -66,6 +66,9 @@ type Targeting struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
+// EdgeNames returns the names of the fields of Edges.
+func EdgeNames() []string { return []string{"require", "before", "notify", "subscribe"} }
+
 // Edges order a resource relative to other resources on the same node.
 type Edges struct {
 	// require lists resources that are applied before this one.
@@ -132,13 +135,14 @@ type ResourceStatus struct {
 }
 
 // NodeCounts counts nodes by state. Each selected node is counted in exactly one of the other
-// fields.
+// fields except for outOfSync, which overlaps noop, skipped and failed as it does in RunCounts.
 type NodeCounts struct {
 	// selected nodes, in any state.
 	Selected int32 `json:"selected"`
 	// inSync nodes match the spec.
 	InSync int32 `json:"inSync"`
-	// outOfSync nodes differ from the spec.
+	// outOfSync nodes are known to differ from the spec, whether the resource is noop, skipped or
+	// failed there.
 	OutOfSync int32 `json:"outOfSync"`
 	// failed nodes could not read, change or refresh the resource.
 	Failed int32 `json:"failed"`

@@ -43,10 +43,14 @@ type TidyAttributes struct {
 	// +optional
 	RmDirs *bool `json:"rmdirs,omitempty"`
 
-	// ageSeconds is the minimum age of files to remove, in seconds; a week is 604800.
+	// ageSeconds is the minimum age of files to remove, as a number of seconds or with a unit, such
+	// as 1w or 30d.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
-	AgeSeconds *int64 `json:"ageSeconds,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^([0-9]{1,9}w)?([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,10}s)?$') && self != ''",message="ageSeconds must be a number of seconds from 0, or whole numbers with the units w, d, h, m and s, such as 30d"
+	AgeSeconds *Seconds `json:"ageSeconds,omitempty"`
 	// type is the timestamp that ageSeconds refers to: atime (last read), mtime (last written) or
 	// ctime (last changed in any way). Defaults to atime.
 	// +optional
@@ -81,8 +85,9 @@ type TidyAttributes struct {
 // +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
 // +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
-// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.nodes.pending`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Skipped",type=integer,JSONPath=`.status.nodes.skipped`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.nodes.noop`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Unknown",type=integer,JSONPath=`.status.nodes.unknown`
@@ -91,6 +96,7 @@ type TidyAttributes struct {
 // +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift.lastSeen`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Path",type=string,priority=1,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,priority=1,JSONPath=`.status.nodes.outOfSync`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type Tidy struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -159,8 +159,9 @@ type UserAttributes struct {
 // +kubebuilder:printcolumn:name="Ensure",type=string,JSONPath=`.spec.ensure`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes.selected`
 // +kubebuilder:printcolumn:name="InSync",type=integer,JSONPath=`.status.nodes.inSync`
-// +kubebuilder:printcolumn:name="OutOfSync",type=integer,JSONPath=`.status.nodes.outOfSync`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.nodes.pending`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.nodes.failed`
+// +kubebuilder:printcolumn:name="Skipped",type=integer,JSONPath=`.status.nodes.skipped`
 // +kubebuilder:printcolumn:name="Noop",type=integer,JSONPath=`.status.nodes.noop`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Unknown",type=integer,JSONPath=`.status.nodes.unknown`
@@ -169,6 +170,7 @@ type UserAttributes struct {
 // +kubebuilder:printcolumn:name="Last drift",type=date,JSONPath=`.status.drift.lastSeen`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="User",type=string,priority=1,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="OutOfSync",type=integer,priority=1,JSONPath=`.status.nodes.outOfSync`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type User struct {
 	metav1.TypeMeta   `json:",inline"`

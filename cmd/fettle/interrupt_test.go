@@ -12,22 +12,26 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// sleeping is a run in its own process whose Exec has started to sleep.
+// sleeping is a run in its own process whose Exec has started to sleep. On a machine with systemd it would do so in a unit.
 type sleeping struct {
 	cmd    *exec.Cmd
 	stderr *bufio.Scanner
 	child  int
+	root   string
 }
 
 func sleep(t *testing.T, program string) sleeping {
 	t.Helper()
-	dir := t.TempDir()
-	pid := filepath.Join(dir, "pid")
+	root := debian.Root(t)
+	pid := filepath.Join(root, "pid")
 	in := "apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: a}\n" +
-		"spec: {nodeSelector: {}, shell: true, command: 'echo $$ > " + pid + ".new && mv " + pid + ".new " + pid + "; sleep 300 & wait'}\n"
-	cmd := exec.CommandContext(t.Context(), program, "apply", "-f", "-", "--state-dir", filepath.Join(dir, "state"))
+		"spec: {nodeSelector: {}, shell: true, command: 'echo $$ > /pid.new && mv /pid.new /pid; sleep 300 & wait'}\n"
+	cmd := exec.CommandContext(t.Context(), program, "apply", "-f", "-", "--root", root)
 	cmd.Stdin = strings.NewReader(in)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -36,7 +40,7 @@ func sleep(t *testing.T, program string) sleeping {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := sleeping{cmd: cmd, stderr: bufio.NewScanner(stderr)}
+	s := sleeping{cmd: cmd, stderr: bufio.NewScanner(stderr), root: root}
 	until(t, "the command runs", func() bool {
 		text, err := os.ReadFile(pid)
 		s.child, _ = strconv.Atoi(strings.TrimSpace(string(text)))
@@ -48,14 +52,7 @@ func sleep(t *testing.T, program string) sleeping {
 
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within 30 s: %s", what)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	patient.Until(t, what, holds)
 }
 
 func (s sleeping) signal(t *testing.T) {
@@ -102,7 +99,7 @@ func TestSignalStopsRunThatWaitsForManifests(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	stop := time.AfterFunc(patient.Limit, func() { _ = cmd.Process.Kill() })
 	defer stop.Stop()
 	// A write larger than the pipe's buffer ends only once the program reads stdin, and so handles signals.
 	if _, err := io.WriteString(in, strings.Repeat("# more to come\n", 1<<16)); err != nil {

@@ -1,5 +1,5 @@
-// Command fettle brings one machine to the state that resources describe, without a cluster. It is also installed as
-// kubectl-fettle.
+// Command fettle brings one machine to the state that resources describe, without a cluster. Installed as kubectl-fettle, it
+// is kubectl fettle, which is about the nodes of a cluster.
 package main
 
 import (
@@ -42,15 +42,28 @@ func main() {
 		CopyOfRoot: copyOfRoot,
 		Abort:      abort,
 		In:         os.Stdin, Out: pipe{os.Stdout}, Err: pipe{os.Stderr},
-		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-		NoColor: os.Getenv("NO_COLOR") != "",
-		Plugin:  strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
+		OutTerminal: isTerminal(os.Stdout), ErrTerminal: isTerminal(os.Stderr),
+		NoColor: os.Getenv("NO_COLOR") != "", Width: width(os.Stdout),
+		Plugin: strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
 	}, os.Args[1:])
 	os.Exit(code(err))
 }
 
+// isTerminal reports whether a file is a terminal that understands more than text.
+func isTerminal(f *os.File) bool { return os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd())) }
+
+// width returns the number of columns of a terminal; 0 for other files.
+func width(f *os.File) int {
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
 // interruptible returns contexts for a run. The first signal ends run: the current resource is finished. The second
-// signal ends abort: its commands are killed. The third kills this program. Detached work, such as dpkg, continues.
+// signal ends abort: its commands are killed, apart from those in a unit of systemd, which the next run waits for. The third
+// kills this program.
 func interruptible() (run, abort context.Context) {
 	run, stop := context.WithCancel(context.Background())
 	abort, kill := context.WithCancel(context.Background())
@@ -78,10 +91,12 @@ func (p pipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func open(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+// open opens a host, as the agent does: work that takes long runs in units of its systemd, and outlives this process.
+func open(root string) (cli.Host, error) {
+	return linux.Open(linux.Options{Root: root, Transient: true})
+}
 
-// openProcess opens the host of a process. Work that takes long runs in units of that host, because the container may
-// end before it, and its limits are for the agent.
+// openProcess opens the host of a process.
 func openProcess(pid int) (cli.Host, error) {
 	if err := linux.CheckProcess(pid); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 func TestRunFinishesWhenOutputPipeIsClosed(t *testing.T) {
@@ -67,11 +68,9 @@ func TestSignalStopsWatchWithExitCodeOfLastRun(t *testing.T) {
 // build builds the command.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "fettle")
-	if out, err := staticBuild(t, program).CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
-	return program
+	file := filepath.Join(t.TempDir(), "fettle")
+	program.Make(t, "cmd/fettle", file)
+	return file
 }
 
 func TestHelpShowsKubectlUsageWhenCalledAsPlugin(t *testing.T) {
@@ -112,11 +111,4 @@ func TestMissingProcIsAnErrorAndNotMissingResources(t *testing.T) {
 			t.Errorf("fettle %s: %v\n%s", args, err, out)
 		}
 	}
-}
-
-// staticBuild returns the command that builds a static program, which runs in any root like a release.
-func staticBuild(t *testing.T, program string) *exec.Cmd {
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return cmd
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A cluster has config/default, and managers that run under their own ServiceAccount.
@@ -391,7 +392,7 @@ func (p *process) ready() bool {
 // delete runs kubectl delete, which waits until everything is gone.
 func (c *cluster) delete(args ...string) <-chan error {
 	c.Helper()
-	cmd := c.kubectl(append([]string{"delete", "--ignore-not-found", "--timeout=2m"}, args...)...)
+	cmd := c.kubectl(append([]string{"delete", "--ignore-not-found", "--timeout=" + patient.Limit.String()}, args...)...)
 	done := make(chan error, 1)
 	go func() {
 		out, err := cmd.CombinedOutput()

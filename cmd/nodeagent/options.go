@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/durationflag"
 	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -60,16 +59,16 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 		})
 	flags.StringVar(&o.images.Config, "registry-config", image.DefaultConfig, "config.json of docker with the credentials of registries for images of external types; after it, that of the host's kubelet counts")
 	flags.StringVar(&o.images.Keys, "type-keys", "", "file or directory of public keys in PEM, of which one must have signed each image of an external type (default: signatures are not checked)")
-	flags.DurationVar(&o.interval, "interval", nodeagent.DefaultInterval, "time between runs, plus or minus 10%")
-	flags.DurationVar(&o.splay, "splay", nodeagent.DefaultSplay, "maximum random delay of the first run, unless there is a change")
-	flags.DurationVar(&o.spread, "spread", nodeagent.DefaultSpread, "window in which nodes start a change, each at its own offset, so that a fleet does not fetch new catalogs all at once; 0s starts at once")
+	flags.Var(durationflag.New(&o.interval, nodeagent.DefaultInterval), "interval", "time between runs, plus or minus 10%")
+	flags.Var(durationflag.New(&o.splay, nodeagent.DefaultSplay), "splay", "maximum random delay of the first run, unless there is a change")
+	flags.Var(durationflag.New(&o.spread, nodeagent.DefaultSpread), "spread", "window in which nodes start a change, each at its own offset, so that a fleet does not fetch new catalogs all at once; 0s starts at once")
 	flags.Float64Var(&o.qps, "kube-api-qps", nodeagent.DefaultQPS, "sustained requests per second to the API server, for each kind of object")
 	flags.IntVar(&o.burst, "kube-api-burst", nodeagent.DefaultBurst, "burst of requests above that rate")
-	flags.DurationVar(&o.keyAge, "key-max-age", nodeagent.DefaultKeyAge, "replace the key for sealed secrets when it is older than this; the old key stays as long as anything needs it; 0 never replaces it")
+	flags.Var(durationflag.New(&o.keyAge, nodeagent.DefaultKeyAge), "key-max-age", "replace the key for sealed secrets when it is older than this; the old key stays as long as anything needs it; 0 never replaces it")
 	flags.BoolVar(&o.watch, "watch", true, "correct drift as it happens where resources can be watched; otherwise only at the interval")
-	flags.DurationVar(&o.limit, "run-timeout", hostrun.DefaultLimit, "stop a run that takes longer: it finishes the current resource, skips the rest, and fails; 0 means no limit")
-	flags.Func("prerun-command", "command to run on the host before each run without noop; if it fails, there is no run", words(&o.before))
-	flags.Func("postrun-command", "command to run on the host after each run without noop; if it fails, the run fails", words(&o.after))
+	flags.Var(durationflag.New(&o.limit, hostrun.DefaultLimit), "run-timeout", "stop a run that takes longer: it finishes the current resource, skips the rest, and fails; 0 means no limit")
+	flags.Func("prerun-command", "command to run on the host before each run without noop; if it fails, there is no run", command(&o.before))
+	flags.Func("postrun-command", "command to run on the host after each run without noop; if it fails, the run fails", command(&o.after))
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address for /metrics over HTTP, such as :8080; 0 disables it")
 	flags.StringVar(&o.probes, "probe-socket", "", "path of the Unix socket for `nodeagent probe`, such as "+probe.DefaultSocket+" (default: none)")
@@ -83,10 +82,10 @@ func parse(args []string, env func(string) string, usage io.Writer) (options, er
 	return o, nil
 }
 
-// words splits a command like a shell, without expansions.
-func words(to *[]string) func(string) error {
-	return func(command string) (err error) {
-		*to, err = shellquote.Split(command)
+// command reads a command of the host.
+func command(to *[]string) func(string) error {
+	return func(line string) (err error) {
+		*to, err = hostrun.Command(line)
 		return err
 	}
 }

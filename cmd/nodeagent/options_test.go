@@ -39,6 +39,7 @@ func TestFlags(t *testing.T) {
 		"--node-name overrides the environment": {[]string{"--node-name=web-1"}, "other", defaults, "/var/lib/fettle"},
 		"in a pod with hostPID":                 {[]string{"--host-pid=" + strconv.Itoa(self)}, "web-1", with(func(o *options) { o.hostPID = self }), fmt.Sprintf("/proc/%d/root/var/lib/fettle", self)},
 		"on a directory as host":                {[]string{"--root", "/mnt"}, "web-1", with(func(o *options) { o.root = "/mnt" }), "/mnt/var/lib/fettle"},
+		"a duration in days":                    {[]string{"--key-max-age=30d"}, "web-1", with(func(o *options) { o.keyAge = 720 * time.Hour }), "/var/lib/fettle"},
 		"all other flags": {
 			[]string{
 				"--kubeconfig=/k", "--renew-token", "--state-dir=/s", "--bucket-limit=2Gi", "--interval=1h", "--splay=0s", "--spread=5s", "--kube-api-qps=2.5", "--kube-api-burst=20", "--log-level=debug", "--metrics-bind-address=:1", "--probe-socket=/p",
@@ -82,13 +83,14 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 		"a relative root":               {[]string{"--root=mnt"}, "--root mnt is not absolute"},
 		"a relative state":              {[]string{"--state-dir=x"}, "--state-dir x is not absolute"},
 		"an interval that is too short": {[]string{"--interval=1ms"}, "--interval 1ms is too short: use 1s or more"},
+		"an interval without a unit":    {[]string{"--interval=10"}, `invalid value "10" for flag -interval: not a duration: use whole numbers with the units w, d, h, m and s, such as 30d or 1h30m`},
 		"a negative splay":              {[]string{"--splay=-1s"}, "--splay -1s is negative: use 0s or more"},
 		"a negative spread":             {[]string{"--spread=-1s"}, "--spread -1s is not between 0s and --interval 10m0s"},
 		"a spread too wide":             {[]string{"--spread=1h"}, "--spread 1h0m0s is not between 0s and --interval 10m0s"},
 		"no requests":                   {[]string{"--kube-api-qps=0"}, "--kube-api-qps 0 is not a rate: use more than 0"},
 		"no burst":                      {[]string{"--kube-api-burst=0"}, "--kube-api-burst 0 allows no requests: use 1 or more"},
 		"a negative limit":              {[]string{"--run-timeout=-1s"}, "--run-timeout -1s is negative: use 0s for no limit"},
-		"an unterminated quote":         {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: Unterminated single-quoted string`},
+		"an unterminated quote":         {[]string{"--prerun-command=a 'b"}, `invalid value "a 'b" for flag -prerun-command: has a single quote at character 3 that nothing closes: close it, or run it with sh -c '...'`},
 		"an argument":                   {[]string{"now"}, `argument ["now"] is not a flag: remove it`},
 		"an unknown flag":               {[]string{"--nodename=x"}, "flag provided but not defined: -nodename"},
 		"an unknown level":              {[]string{"--log-level=loud"}, `slog: level string "loud": unknown name`},

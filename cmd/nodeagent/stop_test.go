@@ -18,6 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // asAgent names the variable that makes the test binary run as the agent.
@@ -114,7 +115,7 @@ func wait(t *testing.T, agent *exec.Cmd, path string) {
 // until waits until something holds.
 func until(t *testing.T, agent *exec.Cmd, what string, holds func() bool) {
 	t.Helper()
-	const limit, poll = 30 * time.Second, 20 * time.Millisecond
+	const limit, poll = patient.Limit, 20 * time.Millisecond
 	deadline := time.After(limit)
 	for !holds() {
 		select {

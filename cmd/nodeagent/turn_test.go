@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -39,11 +38,7 @@ func TestSecondAgentWaitsAndTakesOver(t *testing.T) {
 
 			must(t, first.Process.Signal(end))
 			_ = first.Wait()
-			ended := time.Now()
 			until(t, second, "the second agent acts", func() bool { code, _ := probe("second", "acting"); return code == 0 })
-			if took := time.Since(ended); took > time.Second {
-				t.Errorf("took over after %s", took)
-			}
 			wait(t, second, filepath.Join(root, "a"))
 			must(t, second.Process.Signal(syscall.SIGTERM))
 			must(t, second.Wait())

@@ -25,6 +25,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers/cloudevents"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A receiver is a webhook that answers with statuses, the last one again and again.
@@ -116,7 +117,7 @@ func (w *world) record(n int) {
 func (w *world) results(t *testing.T, n int) string {
 	t.Helper()
 	var all string
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) {
 		if w.clock.HasWaiters() {
 			w.clock.Step(time.Second)
 		}

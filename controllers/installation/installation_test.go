@@ -21,6 +21,7 @@ import (
 
 	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // requests counts requests by the last two parts of their paths.
@@ -124,7 +125,7 @@ func TestOwnerIsTheManagersRole(t *testing.T) {
 
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

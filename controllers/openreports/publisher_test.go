@@ -61,6 +61,24 @@ func TestAReportHasWhatDriftedFailedOrDiffers(t *testing.T) {
 	if err := w.admin.Update(t.Context(), silent); err != nil {
 		t.Fatal(err)
 	}
+	blocked := func(reason string, counts v1alpha1.RunCounts) v1alpha1.NodeCatalogStatus {
+		return v1alpha1.NodeCatalogStatus{Counts: &counts, Conditions: []metav1.Condition{
+			{Type: "Ready", Status: "False", Reason: reason, LastTransitionTime: ago(time.Hour)}, {Type: "Stalled", Status: "True", Reason: reason, LastTransitionTime: ago(time.Hour)},
+		}}
+	}
+	w.node("web-5", blocked("Disabled", v1alpha1.RunCounts{Total: 4, InSync: 3, Failed: 1}))
+	held := blocked("UpdateHeld", v1alpha1.RunCounts{Total: 3, InSync: 2, Withheld: 1})
+	held.Resources = []v1alpha1.ResourceReport{{Ref: "File/twice", State: v1alpha1.StateWithheld, Message: "MARKER", Since: new(ago(time.Hour))}}
+	node := w.node("web-6", held)
+	node.Spec.Withheld = []v1alpha1.Withheld{{Ref: "File/twice", Reason: "Conflict"}}
+	if err := w.admin.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	unheard := w.node("web-7", v1alpha1.NodeCatalogStatus{Counts: &v1alpha1.RunCounts{Total: 5, InSync: 4, Failed: 1}})
+	unheard.Annotations = silent.Annotations
+	if err := w.admin.Update(t.Context(), unheard); err != nil {
+		t.Fatal(err)
+	}
 	w.publish(0, 30*time.Second)
 
 	at := func(d time.Duration) metav1.Timestamp { return metav1.Timestamp{Seconds: start.Add(-d).Unix()} }
@@ -83,12 +101,21 @@ func TestAReportHasWhatDriftedFailedOrDiffers(t *testing.T) {
 			about("NodeCatalog", "Node", "Silent", "error", "high", "the agent does not report", time.Minute, nil),
 			about("NodeCatalog", "Node", "Disabled", "error", "high", "the catalog is not applied: see the NodeCatalog", time.Hour, nil),
 		},
+		"fettle-web-5": {about("NodeCatalog", "Node", "Disabled", "error", "high", "the catalog is not applied: see the NodeCatalog", time.Hour, nil)},
+		"fettle-web-6": {
+			about("NodeCatalog", "Node", "UpdateHeld", "error", "high", "the node is not updated, because too many nodes would be deselected: see the Fleet", time.Hour, nil),
+			about("File/twice", "File", "Withheld", "fail", "medium", "the resource is withheld from the node: see the NodeCatalog", time.Hour, nil),
+		},
+		"fettle-web-7": {about("NodeCatalog", "Node", "Silent", "error", "high", "the agent does not report", time.Minute, nil)},
 	}
 	wantSummaries := map[string]upstream.ReportSummary{
 		"fettle-web-1": {Pass: 5, Fail: 1, Warn: 3, Skip: 1},
 		"fettle-web-2": {Pass: 4},
 		"fettle-web-3": {},
 		"fettle-web-4": {Error: 2},
+		"fettle-web-5": {Error: 1, Fail: 1, Skip: 3},
+		"fettle-web-6": {Error: 1, Fail: 1, Pass: 2},
+		"fettle-web-7": {Error: 6},
 	}
 	results, summaries := map[string][]upstream.ReportResult{}, map[string]upstream.ReportSummary{}
 	all := w.reports()

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -83,7 +84,7 @@ func reportOf(nc *v1alpha1.NodeCatalog, now time.Time) clusterReport {
 	}
 	drifted := driftIn(nc.Status.Drift, now)
 	r.Results = slices.Concat(nodeResults(nc), stateResults(nc, drifted), correctedResults(nc, drifted))
-	r.Summary = summarize(nc.Status.Counts, r.Results)
+	r.Summary = summarize(nodestate.Resources(nc), r.Results)
 	slices.SortStableFunc(r.Results, func(a, b result) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Timestamp.Seconds, a.Timestamp.Seconds), cmp.Compare(a.Policy, b.Policy))
 	})
@@ -127,7 +128,11 @@ func nodeResults(nc *v1alpha1.NodeCatalog) (all []result) {
 		about("Silent", "the agent does not report", since)
 	}
 	if c := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
-		about(text.Clip(c.Reason, maxText), "the catalog is not applied: see the NodeCatalog", c.LastTransitionTime.Time)
+		message := "the catalog is not applied: see the NodeCatalog"
+		if c.Reason == v1alpha1.ReasonUpdateHeld {
+			message = "the node is not updated, because too many nodes would be deselected: see the Fleet"
+		}
+		about(text.Clip(c.Reason, maxText), message, c.LastTransitionTime.Time)
 	}
 	return all
 }
@@ -139,6 +144,8 @@ func stateResults(nc *v1alpha1.NodeCatalog, drifted map[v1alpha1.ReportedRef]v1a
 		switch report.State {
 		case v1alpha1.StateFailed:
 			r.Rule, r.Result, r.Severity, r.Scored, r.Message = "Failed", "fail", "high", true, "the resource failed: see the NodeCatalog"
+		case v1alpha1.StateWithheld:
+			r.Rule, r.Result, r.Severity, r.Scored, r.Message = "Withheld", "fail", "medium", true, "the resource is withheld from the node: see the NodeCatalog"
 		case v1alpha1.StateNoop:
 			r.Rule, r.Result, r.Severity, r.Message = "Noop", "warn", "medium", "the node differs, which is only reported"
 		default:
@@ -200,22 +207,30 @@ func details(properties []string, d v1alpha1.DriftRecord, drifted bool) map[stri
 	return all
 }
 
-// summarize counts each resource once. Those that drifted and were corrected are warnings, and not passed.
-func summarize(c *v1alpha1.RunCounts, results []result) (s summary) {
+// summarize counts each resource once. Those that drifted and were corrected are warnings, and not passed. Those of a silent node are
+// errors, because nobody knows their state, and those of a disabled one are skipped.
+func summarize(c nodestate.Counts, results []result) (s summary) {
 	corrected := 0
 	for _, r := range results {
 		switch r.Rule {
 		case "Drift", "Contended":
 			corrected++
-		case "Failed", "Noop":
+		case "Failed", "Withheld", "Noop":
 		default:
 			s.Error++
 		}
 	}
-	if c != nil {
-		s.Pass, s.Fail, s.Warn, s.Skip = max(0, int(c.InSync)-corrected), int(c.Failed), int(c.Noop), int(c.Skipped)
+	s.Fail, s.Skip = int(c.Failed+c.Withheld), int(c.Skipped)
+	switch {
+	case c.Unknown > 0:
+		s.Error += int(c.Unknown)
+	case c.Disabled > 0:
+		s.Skip += max(0, int(c.Disabled)-corrected)
+		s.Warn = int(c.Noop) + corrected
+	default:
+		s.Pass = max(0, int(c.InSync)-corrected)
+		s.Warn = int(c.Noop) + corrected
 	}
-	s.Warn += corrected
 	return s
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers/openreports"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A world is a cluster with a publisher that has the rights of a manager.
@@ -100,7 +101,7 @@ func (w *world) permit() {
 
 func (w *world) eventually(what string, done func() bool) {
 	w.Helper()
-	if err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) { return done(), nil }); err != nil {
 		w.Fatalf("timed out waiting for %s", what)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 type (
@@ -167,7 +168,7 @@ func (c running) await(t *testing.T, want map[string]float64) {
 // until lets time pass until something is so.
 func (c running) until(t *testing.T, done func() bool, why func() string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) {
 		c.clock.Step(10 * time.Minute)
 		return done(), nil
 	})

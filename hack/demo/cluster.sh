@@ -9,6 +9,8 @@ prepare() {
 	step "Preparing: takes a quarter of an hour the first time, then seconds"
 	busy "building the images" make image ARCHES=amd64 IMAGE_MANAGER=localhost/fettle-manager:demo IMAGE_AGENT=localhost/fettle-nodeagent:demo
 	busy "building what starts a cluster" go build -o "$WORK/bin/cluster" ./test/cluster/cmd
+	busy "building kubectl fettle" make bin/fettle
+	install bin/fettle "$WORK/bin/kubectl-fettle"
 	busy "building Kubernetes" hack/controlplane/build.sh
 	busy "building kubelet and containerd" hack/cluster/build.sh
 	printf '#!/bin/sh\nexec cluster run kubectl "$@"\n' >"$WORK/bin/kubectl"
@@ -32,7 +34,7 @@ fettle_moves_in() {
 	cat >bin/demo/kustomization.yaml <<-'END'
 		apiVersion: kustomize.config.k8s.io/v1beta1
 		kind: Kustomization
-		resources: [../../config/default]
+		resources: [../../config/default, ../../config/reports]
 		images:
 		  - {name: fettle-manager, newName: localhost/fettle-manager, newTag: demo}
 		  - {name: fettle-nodeagent, newName: localhost/fettle-nodeagent, newTag: demo}
@@ -40,6 +42,7 @@ fettle_moves_in() {
 	show kubectl apply -k bin/demo
 	show kubectl --namespace fettle-nodes rollout status daemonset/fettle-nodeagent --timeout "${PATIENCE}s"
 	until_true "every agent to report" all_nodes_known
+	until_true "the API of reports" kubectl get --raw /apis/reports.fettle.dev/v1alpha1
 	show kubectl get pods --all-namespaces -o wide
 	show kubectl get nodecatalogs
 }

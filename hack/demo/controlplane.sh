@@ -9,10 +9,11 @@ start_control_plane() {
 		--listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync --logger zap --log-level warn
 	start_api_server
 	write_kubeconfig "$WORK/keys/admin.token" "$WORK/admin.kubeconfig"
+	# As a variable, because kubectl takes no flags before the name of a plugin.
 	cat >"$WORK/bin/kubectl" <<-END
 		#!/bin/sh
-		exec setpriv --pdeathsig TERM -- nsenter --net=/run/netns/$NETNS \\
-			"$CONTROL_PLANE/kubectl" --kubeconfig "$WORK/admin.kubeconfig" "\$@"
+		export KUBECONFIG="$WORK/admin.kubeconfig"
+		exec setpriv --pdeathsig TERM -- nsenter --net=/run/netns/$NETNS "$CONTROL_PLANE/kubectl" "\$@"
 	END
 	chmod +x "$WORK/bin/kubectl"
 	until_true "the API server" kubectl get --raw /readyz
@@ -26,16 +27,23 @@ start_api_server() {
 		--token-auth-file "$WORK/keys/tokens.csv" \
 		--service-account-issuer "$SERVER" --service-account-key-file "$WORK/keys/serviceaccounts.pub" \
 		--service-account-signing-key-file "$WORK/keys/serviceaccounts.key" \
+		--requestheader-client-ca-file "$WORK/keys/proxy.crt" --requestheader-allowed-names fettle-demo-proxy \
+		--requestheader-username-headers X-Remote-User --requestheader-group-headers X-Remote-Group \
+		--requestheader-extra-headers-prefix X-Remote-Extra- \
+		--proxy-client-cert-file "$WORK/keys/proxy.crt" --proxy-client-key-file "$WORK/keys/proxy.key" \
 		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
 }
 
-# make_keys makes the server's certificate, the key that signs ServiceAccounts' tokens and the administrator's token.
+# make_keys makes the certificates of the server and of its requests to the API of reports, the key that signs ServiceAccounts' tokens, and the
+# administrator's token.
 make_keys() (
 	umask 077
 	mkdir "$WORK/keys"
 	cd "$WORK/keys" || exit
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=fettle-demo \
 		-addext "subjectAltName=IP:$NETWORK.1" -keyout server.key -out server.crt 2>/dev/null
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=fettle-demo-proxy \
+		-keyout proxy.key -out proxy.crt 2>/dev/null
 	openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out serviceaccounts.key 2>/dev/null
 	openssl pkey -in serviceaccounts.key -pubout -out serviceaccounts.pub
 	openssl rand -hex 24 >admin.token

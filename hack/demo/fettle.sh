@@ -11,6 +11,7 @@ check_prerequisites() {
 build_binaries() {
 	busy "building Fettle" make build
 	install bin/manager bin/nodeagent bin/fettle "$WORK/bin"
+	ln -s fettle "$WORK/bin/kubectl-fettle"
 	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/fixtures/debian/machine
 }
 
@@ -24,10 +25,22 @@ identity() (
 	write_kubeconfig token "$folder/kubeconfig"
 )
 
+REPORTS_PORT=9443
+
+# install_reports installs the API by which kubectl fettle asks nodes. Nothing routes the addresses of Services here, so the
+# API server reaches the manager, which is in its network, as localhost.
+install_reports() {
+	show kubectl apply -k config/reports
+	kubectl --namespace "$MANAGER_NAMESPACE" patch service fettle-reports --type merge --patch \
+		'{"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": "", "clusterIPs": null, "selector": null}}' >/dev/null
+	kubectl patch apiservice v1alpha1.reports.fettle.dev --type merge --patch "{\"spec\": {\"service\": {\"port\": $REPORTS_PORT}}}" >/dev/null
+}
+
 start_manager() {
 	identity "$MANAGER_NAMESPACE" "$MANAGER_ACCOUNT" "$WORK/manager"
 	start manager KILL env POD_NAMESPACE="$MANAGER_NAMESPACE" nsenter --net="/run/netns/$NETNS" "$WORK/bin/manager" \
-		--kubeconfig "$WORK/manager/kubeconfig"
+		--kubeconfig "$WORK/manager/kubeconfig" --reports-bind-address "127.0.0.1:$REPORTS_PORT"
+	until_true "the API of reports" kubectl get --raw /apis/reports.fettle.dev/v1alpha1
 }
 
 # start_agent MACHINE installs the agent on a machine as a service, like an administrator. Its token is bound to the

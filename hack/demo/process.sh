@@ -103,6 +103,7 @@ stay() {
 	step "Running until Ctrl-C. In another terminal:"
 	note "export PATH=$WORK/bin:\$PATH"
 	note "kubectl get nodes,nodecatalogs,fettle"
+	note "kubectl fettle status                                   # also diff, drift, why, plan"
 	note "on ${MACHINES[0]} systemctl status fettle-nodeagent     # any command; bash for a shell"
 	note "logs: $WORK/log"
 	while [ -z "$over" ]; do sleep 1 || true; done

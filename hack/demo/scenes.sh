@@ -21,6 +21,24 @@ drift() {
 	show_on "$name" "cat $DRIFT_FILE"
 }
 
+glance() {
+	local name=${MACHINES[1]}
+	step "The fleet on one screen, a node compared with its catalog, and a change before it is made"
+	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": true}}'
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$DRIFT_RESOURCE"
+	show_on "$name" "echo 'changed once more' >> $DRIFT_FILE"
+	until_true "the drift to be reported" column "$DRIFT_RESOURCE" noop 1
+	show kubectl fettle status
+	show kubectl fettle drift
+	show kubectl fettle diff "$name"
+	show kubectl fettle why File/motd
+	note "What would this file change? The nodes themselves compare it with their hosts."
+	show cat hack/demo/scenes/motd.yaml
+	show kubectl fettle plan -f hack/demo/scenes/motd.yaml
+	show kubectl patch "$DRIFT_RESOURCE" --type merge --patch '{"spec": {"noop": null}}'
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$DRIFT_RESOURCE"
+}
+
 WHAT_CHANGED='{range .status.resources[*]}{.ref}: {.state}, corrective: {.corrective}, {.changes[*].property}{"\n"}{end}'
 
 drift_reported() { [[ $(kubectl get nodecatalog "$1" -o "jsonpath=$WHAT_CHANGED") == *'corrective: true'* ]]; }

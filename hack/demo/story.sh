@@ -35,6 +35,7 @@ a_cluster() {
 fettle_moves_in() {
 	step "Installing Fettle: its API, its permissions, a manager, and an agent on each machine"
 	show kubectl apply -f config/default/namespace.yaml -f config/crd -f config/rbac -f config/policy -f config/flowcontrol
+	install_reports
 	start_manager
 	local name
 	for name in "${MACHINES[@]}"; do
@@ -54,4 +55,5 @@ the_samples() {
 	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" "$KINDS" --all
 	show kubectl get "$KINDS"
 	show kubectl get nodecatalogs
+	show kubectl fettle status
 }

@@ -67,7 +67,7 @@ type file struct {
 }
 
 const description = `Shows the nodes that Fettle manages: their state, what drifted, how they differ from their
-catalogs, and why a resource applies or not. It also applies resources to this machine.
+catalogs, why a resource applies or not, and what a change would do.
 `
 
 // semantic is a version that krew accepts.

@@ -50,7 +50,7 @@ metadata:
 spec:
   description: |
     Shows the nodes that Fettle manages: their state, what drifted, how they differ from their
-    catalogs, and why a resource applies or not. It also applies resources to this machine.
+    catalogs, why a resource applies or not, and what a change would do.
   homepage: https://github.com/fettle-dev/fettle
   platforms:
 ` + platform("amd64") + platform("arm64") + `  shortDescription: Show the state and drift of nodes managed by Fettle

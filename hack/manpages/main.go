@@ -1,4 +1,4 @@
-// Command manpages writes the manual pages of fettle into a directory: `make man`.
+// Command manpages writes the manual pages of fettle and kubectl fettle into a directory: `make man`.
 //
 // They are made from the command's own help, a page for each subcommand.
 package main
@@ -31,9 +31,13 @@ func write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	cmd := cli.Command(cli.Options{Kinds: providers.Kinds(), Out: io.Discard, Err: io.Discard})
-	cmd.DisableAutoGenTag = true
-	return doc.GenManTree(cmd, &doc.GenManHeader{
-		Section: "1", Source: "fettle " + version.String(), Manual: "Fettle",
-	}, dir)
+	for _, plugin := range []bool{false, true} {
+		cmd := cli.Command(cli.Options{Kinds: providers.Kinds(), Out: io.Discard, Err: io.Discard, Plugin: plugin})
+		cmd.DisableAutoGenTag = true
+		header := &doc.GenManHeader{Section: "1", Source: "fettle " + version.String(), Manual: "Fettle"}
+		if err := doc.GenManTree(cmd, header, dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

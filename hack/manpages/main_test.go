@@ -16,6 +16,8 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		"fettle.1":                "brings a machine to the state that resources describe",
 		"fettle-apply.1":          "Keep running, and correct drift as it happens.",
 		"fettle-bucket-restore.1": "\\fB--to\\fP",
+		"kubectl-fettle.1":        "what a change would do",
+		"kubectl-fettle-why.1":    "kubectl fettle why KIND/NAME [flags]",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		if err != nil || !strings.Contains(string(text), want) {

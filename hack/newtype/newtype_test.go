@@ -1,3 +1,5 @@
+//go:build rare
+
 package main_test
 
 import (

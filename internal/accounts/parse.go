@@ -10,8 +10,8 @@ import (
 func ParsePasswd(data []byte) Users {
 	var users Users
 	for f := range entries(data, 7) {
-		uid, uidOK := number(f[2])
-		gid, gidOK := number(f[3])
+		uid, uidOK := Number(f[2])
+		gid, gidOK := Number(f[3])
 		if uidOK && gidOK {
 			users = append(users, User{Name: f[0], UID: uid, GID: gid, Comment: f[4], Home: f[5], Shell: f[6]})
 		}
@@ -24,7 +24,7 @@ func ParsePasswd(data []byte) Users {
 func ParseGroup(data []byte) Groups {
 	var groups Groups
 	for f := range entries(data, 4) {
-		if gid, ok := number(f[2]); ok {
+		if gid, ok := Number(f[2]); ok {
 			groups = append(groups, Group{Name: f[0], GID: gid, Members: members(f[3])})
 		}
 	}
@@ -47,7 +47,8 @@ func entries(data []byte, fields int) func(yield func([]string) bool) {
 // isName reports whether the first field of a line is a name.
 func isName(s string) bool { return s != "" && !strings.ContainsRune("+-#", rune(s[0])) }
 
-func number(s string) (int64, bool) {
+// Number parses a uid or a gid.
+func Number(s string) (int64, bool) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return int64(n), err == nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
@@ -217,7 +218,70 @@ func (p Place) makeDir(h host.Host, links host.Links) (host.WritableHandle, erro
 	return dir, nil
 }
 
+// CheckDir returns why the directory of the file can't be used or created by Write. madeHome says that the home directory will
+// be created with the user.
+func (p Place) CheckDir(h host.Reader, madeHome bool) error {
+	dir := path.Dir(p.Path)
+	info, err := h.Stat(dir)
+	if p.User != nil && errors.Is(err, fs.ErrNotExist) {
+		if madeHome && path.Dir(dir) == path.Clean(p.User.Home) {
+			return nil
+		}
+		dir = path.Dir(dir)
+		info, err = h.Stat(dir)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &DirError{Dir: dir, Missing: true, Err: p.noDir(err)}
+	case err != nil:
+		return fmt.Errorf("cannot look at the directory of the keys: %w", err)
+	case !info.IsDir():
+		return &DirError{Dir: dir, Err: p.noDir(fmt.Errorf("%s is not a directory", dir))}
+	case p.isRoots():
+		return nil
+	}
+	return p.checkMode(dir, info)
+}
+
+// checkMode returns why the user can't create files in a directory. An access list may let the user do what the mode does not; the mode
+// has the most that a list can grant in the bits of the group.
+func (p Place) checkMode(dir string, info host.FileInfo) error {
+	const need = 0o3
+	grants := func(class int) bool { return info.Mode>>class&need == need }
+	in := slices.Contains(p.who.Groups, uint32(info.GID)) || uint32(info.GID) == p.who.GID
+	owns := uint32(info.UID) == p.who.UID
+	switch {
+	case owns && grants(6), !owns && in && grants(3), !owns && !in && grants(0):
+		return nil
+	case !owns && grants(3):
+		return &AccessListError{dir}
+	}
+	return fmt.Errorf("cannot write the keys: user %s can't create files in %s: correct its owner or mode", p.User.Name, dir)
+}
+
+// An AccessListError reports a directory that only an access list may let the user write to.
+type AccessListError struct{ Dir string }
+
+// Error names the directory.
+func (e *AccessListError) Error() string { return "an access list of " + e.Dir + " may decide" }
+
+// A DirError reports a directory without which the file can't be written: it is missing, or is something else.
+type DirError struct {
+	Dir     string
+	Missing bool
+	Err     error
+}
+
+// Error returns the text of Err.
+func (e *DirError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DirError) Unwrap() error { return e.Err }
+
 func (p Place) noDir(err error) error {
+	if p.User == nil {
+		return fmt.Errorf("cannot find the directory of %s: %w; create it first, with a File that has ensure: directory", p.Path, err)
+	}
 	return fmt.Errorf("cannot create the directory of the keys as user %s: %w; create its home first, for example by manageHome of User/%s",
 		p.User.Name, err, p.User.Name)
 }

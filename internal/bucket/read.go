@@ -112,6 +112,34 @@ func (b *Bucket) Find(prefix string) (Entry, error) {
 	return Entry{}, fmt.Errorf("the bucket has %d contents whose sums begin with %q: give more digits", len(all), prefix)
 }
 
+// Last returns the entry that was saved last from a path. It is an error if that is not known, because equal content of another
+// path was saved since.
+func (b *Bucket) Last(path string) (Entry, error) {
+	all, err := b.List()
+	if err != nil {
+		return Entry{}, err
+	}
+	return lastOf(all, path)
+}
+
+// lastOf returns the last entry of a path. Saved is when the last path of an entry was found; its other paths were found at some
+// time before.
+func lastOf(all []Entry, path string) (Entry, error) {
+	var found []Entry // the latest first
+	for _, e := range slices.Backward(all) {
+		if slices.Contains(e.Paths, path) {
+			found = append(found, e)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return Entry{}, fmt.Errorf("the bucket has no content of %s: see fettle bucket list", path)
+	case len(found) == 1, found[0].Paths[len(found[0].Paths)-1] == path && found[0].Saved.After(found[1].Saved):
+		return found[0], nil
+	}
+	return Entry{}, fmt.Errorf("the bucket does not know which content of %[1]s is the last one: choose a sum from fettle bucket list %[1]s", path)
+}
+
 // Open reads the content of a full sum. If the content is damaged, the reader returns an error
 // instead of io.EOF. The caller closes it.
 func (b *Bucket) Open(sum string) (io.ReadCloser, error) {

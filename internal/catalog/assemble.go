@@ -50,11 +50,7 @@ func Assemble(spec v1alpha1.NodeCatalogSpec, get func(name string) (*v1alpha1.Ca
 		}
 		entries = append(entries, c.Entries...)
 	}
-	withheld := make(map[v1alpha1.ResourceRef]bool, len(spec.Withheld))
-	for _, w := range spec.Withheld {
-		withheld[w.Ref] = true
-	}
-	entries = slices.DeleteFunc(entries, func(e v1alpha1.CatalogEntry) bool { return withheld[e.Ref()] })
+	entries = spec.Given(entries)
 	slices.SortFunc(entries, func(a, b v1alpha1.CatalogEntry) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})

@@ -34,8 +34,20 @@ func Some(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener, w
 		if err != nil {
 			items[i].Resource, items[i].Invalid = nil, err
 		}
+		if items[i].Resource == nil {
+			items[i].Location = location(e, kinds)
+		}
 	}
 	return items
+}
+
+// location returns where an entry that cannot be bound would manage something.
+func location(e v1alpha1.CatalogEntry, kinds []resource.Kind) string {
+	kind, err := Kind(e.Kind, kinds)
+	if err != nil || e.Attributes == nil {
+		return ""
+	}
+	return kind.Location(resource.Ref{Kind: e.Kind, Name: e.Name}, json.RawMessage(e.Attributes.Raw))
 }
 
 // Item joins an entry with its bound attributes, which may be nil. Invalid is set if its deletion policy, audit,
@@ -113,11 +125,11 @@ func bind(e v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) (resource
 
 // Kind returns the kind with a name. The error lists the known kinds.
 func Kind(name string, kinds []resource.Kind) (resource.Kind, error) {
+	if i := slices.IndexFunc(kinds, func(k resource.Kind) bool { return k.Name() == name }); i >= 0 {
+		return kinds[i], nil
+	}
 	var names []string
 	for _, k := range kinds {
-		if k.Name() == name {
-			return k, nil
-		}
 		names = append(names, k.Name())
 	}
 	slices.Sort(names)

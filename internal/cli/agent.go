@@ -60,7 +60,7 @@ func (a *app) agentToken() *cobra.Command {
 	cmd.Flags().StringVar(&f.node, "node", "", "name of the host's Node (required)")
 	cmd.Flags().StringVar(&f.server, "server", "", "URL of the API server for the host (default: that of your kubeconfig)")
 	cmd.Flags().StringVar(&f.account, "service-account", f.account, "ServiceAccount of the agents")
-	cmd.Flags().DurationVar(&f.duration, "duration", f.duration, "time until which the host has to use the credentials for the first time")
+	flags.Duration(cmd, &f.duration, "duration", f.duration, "time until which the host has to use the credentials for the first time")
 	cmd.Flags().StringVarP(&f.file, "output-file", "o", "-", "file to write, with mode 0600; - is standard output")
 	_ = cmd.MarkFlagRequired("node") // it was just added
 	return cmd

@@ -168,7 +168,7 @@ func TestApply(t *testing.T) {
 		},
 		"rejects an argument that is not a resource": {
 			in: hello, args: []string{"more.yaml"}, code: 1,
-			err: []string{`fettle: argument "more.yaml" is not Kind/name, as in File/motd; use -f FILE for files`},
+			err: []string{`fettle: argument "more.yaml" is not KIND/NAME, such as File/motd; use -f FILE for files`},
 		},
 		"ignores other API groups with a note": {
 			in:  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",

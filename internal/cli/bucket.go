@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,8 +116,8 @@ func argument(args []string, i int) string {
 func (a *app) bucketGet() *cobra.Command {
 	var f bucketFlags
 	cmd := &cobra.Command{
-		Use:               "get SUM",
-		Short:             "Write a content to standard output",
+		Use:               "get SUM|PATH",
+		Short:             "Write a content, or the last one of a path, to standard output",
 		Example:           "  fettle bucket get 2c8b08da | diff - /etc/motd",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeSum,
@@ -131,11 +132,13 @@ func (a *app) bucketGet() *cobra.Command {
 func (a *app) bucketDiff() *cobra.Command {
 	var f bucketFlags
 	cmd := &cobra.Command{
-		Use:   "diff SUM [SUM|PATH]",
+		Use:   "diff SUM|PATH [SUM|PATH]",
 		Short: "Compare a content with another one, or with a file on the host",
-		Long: "diff shows how a content differs from another one, from the file at an absolute path, or by default from\n" +
-			"the file where it was last found. It exits with 0 whether or not they differ, and never shows a secret.",
-		Example: "  fettle bucket diff 2c8b08da\n" +
+		Long: "diff shows how a content, or the last one of a path, differs from another one, from the file at an absolute\n" +
+			"path, or by default from the file where it was last found. It exits with 0 whether or not they differ, and never\n" +
+			"shows a secret.",
+		Example: "  fettle bucket diff /etc/motd\n" +
+			"  fettle bucket diff 2c8b08da\n" +
 			"  fettle bucket diff 2c8b08da 27dd8ed4",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeSum,
@@ -155,19 +158,21 @@ func (a *app) bucketRestore() *cobra.Command {
 		to string
 	)
 	cmd := &cobra.Command{
-		Use:   "restore SUM",
-		Short: "Write a content back to where it was last found",
-		Long: "restore writes a content back to where it was last found, or to --to. An existing file keeps its owner and\n" +
-			"mode, and is saved in the bucket first; a new file belongs to root and has mode 0600.",
-		Example: "  fettle bucket restore 2c8b08da\n" +
+		Use:   "restore SUM|PATH",
+		Short: "Write a content back to where it was last found, or the last content of a path",
+		Long: "restore writes a content, or the last one of a path, back to where it was last found, or to --to. An existing\n" +
+			"file keeps its owner and mode, and is saved in the bucket first; a new file belongs to root and has mode 0600.\n" +
+			"fettle bucket diff shows what would change. A resource that manages the content replaces it again.",
+		Example: "  fettle bucket restore /etc/motd\n" +
+			"  fettle bucket restore 2c8b08da\n" +
 			"  fettle bucket restore 2c8b08da --to /root/motd",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeSum,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withHostAndBucket(&f, func(h Host, b *bucket.Bucket) error {
-				path, sum, err := contents.Restore(cmd.Context(), h, b, args[0], to)
+				r, err := contents.Restore(cmd.Context(), h, b, args[0], to)
 				if err == nil {
-					a.out.Print("restored %s to the content with the sum %s", path, sum)
+					a.printRestored(r)
 				}
 				return err
 			})
@@ -176,4 +181,18 @@ func (a *app) bucketRestore() *cobra.Command {
 	a.addBucket(cmd, &f)
 	cmd.Flags().StringVar(&to, "to", "", "absolute path on the host to write to instead")
 	return cmd
+}
+
+func (a *app) printRestored(r contents.Restored) {
+	if r.Unchanged() {
+		a.out.Print("%s already has the content with the sum %s", r.Path, r.Sum)
+		return
+	}
+	a.out.Print("restored %s to the content with the sum %s, which was replaced at %s", r.Path, r.Sum, r.Saved.UTC().Format(time.RFC3339))
+	switch {
+	case r.Replaced != "":
+		a.out.Print("to undo this, use fettle bucket restore %s", r.Replaced)
+	case r.Lost:
+		a.out.Print("the content before is a secret, and so it is not in the bucket")
+	}
 }

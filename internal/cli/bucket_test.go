@@ -46,7 +46,8 @@ func TestBucketRestoresReplacedFiles(t *testing.T) {
 		t.Errorf("get (-want +got):\n%s", diff)
 	}
 
-	if got := bucket("restore", sumOne); got.out != "restored /etc/a to the content with the sum "+sumOne+"\n" {
+	const restored = "restored /etc/a to the content with the sum " + sumOne + ", which was replaced at TIME\nto undo this, use fettle bucket restore " + sumTwo + "\n"
+	if got := bucket("restore", sumOne); timeOf.ReplaceAllString(got.out, "TIME") != restored {
 		t.Errorf("restore: %+v", got)
 	}
 	if info, err := os.Stat(at); read(t, at) != "one\n" || err != nil || info.Mode() != 0o640 {
@@ -66,6 +67,76 @@ func TestBucketRestoresReplacedFiles(t *testing.T) {
 	}
 	if info, err := os.Stat(to); read(t, to) != "two\n" || err != nil || info.Mode() != 0o600 {
 		t.Errorf("restored as %q, %v, %v", read(t, to), info, err)
+	}
+}
+
+var timeOf = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+func TestBucketRestoresTheLastContentOfAPath(t *testing.T) {
+	root := emptyRoot(t)
+	at := filepath.Join(root, "etc/a")
+	bucket := func(args ...string) outcome {
+		got := fettle(t, "", append(append([]string{"bucket"}, args...), "--root", root)...)
+		got.out = timeOf.ReplaceAllString(got.out, "TIME")
+		return got
+	}
+	apply := func(name, content string) {
+		t.Helper()
+		if got := fettle(t, file(name, "path: /etc/"+name+", content: \""+content+"\\n\""), "apply", "-f", "-", "--root", root); got.code != 0 {
+			t.Fatalf("apply: %+v", got)
+		}
+	}
+	for _, content := range []string{"one", "two", "three"} {
+		apply("a", content)
+	}
+	if err := os.Chmod(at, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	const sumThree = "f6936912184481f5edd4c304ce27c5a1a827804fc7f329f43d273b8621870776"
+	diff := "diff " + sumTwo + " /etc/a\n--- " + sumTwo + "\n+++ /etc/a\n@@ -1,1 +1,1 @@\n-two\n+three\n"
+	restored := "restored /etc/a to the content with the sum " + sumTwo + ", which was replaced at TIME\nto undo this, use fettle bucket restore " + sumThree + "\n"
+	for _, step := range []struct {
+		args, content string
+		want          outcome
+	}{
+		{"get /etc/a", "three\n", outcome{out: "two\n"}},
+		{"diff /etc/a", "three\n", outcome{out: diff}},
+		{"restore /etc//a", "two\n", outcome{out: restored}},
+		{"restore " + sumTwo, "two\n", outcome{out: "/etc/a already has the content with the sum " + sumTwo + "\n"}},
+		{"restore " + sumThree, "three\n", outcome{out: strings.NewReplacer(sumTwo, sumThree, sumThree, sumTwo).Replace(restored)}},
+		{"restore /etc/none", "three\n", outcome{err: "fettle: the bucket has no content of /etc/none: see fettle bucket list\n", code: 1}},
+	} {
+		if diff := cmp.Diff(step.want, bucket(strings.Fields(step.args)...), cmp.AllowUnexported(outcome{})); diff != "" || read(t, at) != step.content {
+			t.Errorf("%s: the file has %q: %s", step.args, read(t, at), diff)
+		}
+	}
+	if info, err := os.Stat(at); err != nil || info.Mode() != 0o640 {
+		t.Errorf("restored with %v, %v", info, err)
+	}
+
+	// Equal content of another path was saved since.
+	apply("b", "two")
+	apply("b", "four")
+	want := outcome{err: "fettle: the bucket does not know which content of /etc/a is the last one: choose a sum from fettle bucket list /etc/a\n", code: 1}
+	if got := bucket("restore", "/etc/a"); got != want || read(t, at) != "three\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBucketRestoreSaysThatASecretIsLost(t *testing.T) {
+	root := emptyRoot(t)
+	put(t, filepath.Join(root, "etc/token"), "public\n")
+	for _, in := range []string{file("token", `path: /etc/token, content: "plain\n"`), secretManifest("s3cret", "true") + file("token", tokenFile)} {
+		if got := fettle(t, in, "apply", "-f", "-", "--root", root); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	got := fettle(t, "", "bucket", "restore", "/etc/token", "--root", root)
+	if want := "\nthe content before is a secret, and so it is not in the bucket\n"; got.code != 0 || !strings.HasSuffix(got.out, want) {
+		t.Errorf("%+v", got)
+	}
+	if now := read(t, filepath.Join(root, "etc/token")); now != "public\n" {
+		t.Error(now)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package cli is the fettle command: the engine on one machine, without a cluster.
+// Package cli is the fettle command: the engine on one machine, without a cluster. As kubectl fettle, the program has the
+// commands about the nodes of a cluster instead.
 //
 // [Command] takes the function that opens a host, so that everything else can be tested in process. Exit
 // codes are errors of type [Exit].
@@ -54,10 +55,12 @@ type Options struct {
 	// of a run's own context stops it after the current resource.
 	Abort    context.Context //nolint:containedctx // it outlasts that of the call
 	Out, Err io.Writer       // writing to a closed pipe must not be an error
-	// Terminals get colors unless NoColor is set, and progress if Err is one.
+	// Terminals get short sums, colors unless NoColor is set, and progress if Err is one.
 	OutTerminal, ErrTerminal bool
 	NoColor                  bool
-	// Plugin means that the command was called as kubectl-fettle: kubectl fettle.
+	// Width is the number of columns of the terminal; 0 if there is none.
+	Width int
+	// Plugin means that the command was called as kubectl-fettle, and is kubectl fettle.
 	Plugin bool
 }
 
@@ -71,9 +74,27 @@ type app struct {
 	out   *output.Printer
 }
 
-// Command returns the fettle command.
+// Command returns the fettle command or, for a plugin, kubectl fettle.
 func Command(o Options) *cobra.Command {
-	a := &app{Options: o, place: place{pid: o.HostPID}, out: &output.Printer{Out: o.Out, Err: o.Err, ErrProgress: o.ErrTerminal}}
+	a := &app{Options: o, place: place{pid: o.HostPID}, out: &output.Printer{
+		Out: o.Out, Err: o.Err, OutTerminal: o.OutTerminal, ErrTerminal: o.ErrTerminal, ErrProgress: o.ErrTerminal,
+	}}
+	cmd, other := a.local(), fleet.Command(a.out, a.loader())
+	if o.Plugin {
+		cmd, other = other, cmd
+	}
+	addMoved(cmd, other)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.Version = version.String()
+	cmd.SetIn(o.In)
+	cmd.SetOut(o.Out)
+	cmd.SetErr(o.Err)
+	a.addOutput(cmd)
+	return cmd
+}
+
+// local returns the commands that act on one machine.
+func (a *app) local() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fettle",
 		Short: "Bring a machine to the state that resources describe",
@@ -82,41 +103,15 @@ func Command(o Options) *cobra.Command {
 		Example: "  fettle plan -f manifests/\n" +
 			"  fettle apply -f manifests/\n" +
 			"  fettle resource user root",
-		SilenceUsage: true, SilenceErrors: true,
-		Version: version.String(),
 	}
-	cmd.SetIn(o.In)
-	cmd.SetOut(o.Out)
-	cmd.SetErr(o.Err)
-	a.addOutput(cmd)
-	cmd.AddCommand(a.apply(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(), a.types(), a.agent(), a.supportBundle(), fleet.Command(a.out, a.loader()))
-	if o.Plugin {
-		cmd.AddCommand(fleet.Commands(a.out, a.loader())...)
-		asPlugin(cmd)
-	} else {
-		// Those of kubectl are about the fleet.
-		cmd.AddCommand(a.plan(), history.Command(a.out, history.Place{AddFlags: a.addStateDir, With: a.withStateDir}))
-	}
+	cmd.AddCommand(a.apply(), a.plan(), a.validate(), a.graph(), a.resource(), a.describe(), a.facts(), a.bucket(), a.disable(), a.enable(),
+		a.types(), a.agent(), a.supportBundle(), a.version(), history.Command(a.out, history.Place{AddFlags: a.addStateDir, With: a.withStateDir}))
 	return cmd
 }
 
 // loader reads the manifests of commands about a fleet.
 func (a *app) loader() source.Loader {
 	return source.Loader{Stdin: a.In, Kustomize: a.kustomize}
-}
-
-// asPlugin changes the help to kubectl fettle, which has the commands of fettle fleet, too.
-func asPlugin(cmd *cobra.Command) {
-	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fettle"}
-	names := strings.NewReplacer("fettle fleet ", "kubectl fettle ", "fettle ", "kubectl fettle ")
-	var rename func(*cobra.Command)
-	rename = func(c *cobra.Command) {
-		c.Example = names.Replace(c.Example)
-		for _, sub := range c.Commands() {
-			rename(sub)
-		}
-	}
-	rename(cmd)
 }
 
 // Values of --color.
@@ -129,7 +124,7 @@ const (
 // addOutput adds the flags for output to all subcommands.
 func (a *app) addOutput(cmd *cobra.Command) {
 	color := colorAuto
-	cmd.PersistentFlags().StringVar(&color, "color", color, "auto (on a terminal, unless NO_COLOR is set), always or never")
+	cmd.PersistentFlags().StringVar(&color, "color", color, "auto (on a terminal, unless NO_COLOR is set or TERM is dumb), always or never")
 	cmd.PersistentFlags().BoolVar(&a.out.Debugging, "debug", false, "log provider selection, property states, commands and timings to stderr; include resources with logLevel: debug")
 	flags.Complete(cmd, "color", colorAuto, colorAlways, colorNever)
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {

@@ -156,8 +156,8 @@ func factNames(known resource.Facts, word string) []cobra.Completion {
 	return slices.DeleteFunc(names, unprintable)
 }
 
-// completeSum completes the sums in the bucket.
-func (a *app) completeSum(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeSum completes the sums and paths in the bucket.
+func (a *app) completeSum(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -166,7 +166,11 @@ func (a *app) completeSum(cmd *cobra.Command, args []string, _ string) ([]cobra.
 	err := a.withHostAndBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
 		all, err := b.List()
 		for _, e := range all {
-			sums = append(sums, cobra.CompletionWithDesc(e.Sum, text.Line(strings.Join(e.Paths, " "))))
+			if strings.HasPrefix(word, "/") {
+				sums = append(sums, slices.DeleteFunc(e.Paths, unprintable)...)
+			} else {
+				sums = append(sums, cobra.CompletionWithDesc(e.Sum, text.Line(strings.Join(e.Paths, " "))))
+			}
 		}
 		return err
 	})

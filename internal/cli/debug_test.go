@@ -54,8 +54,8 @@ func TestDebugShowsCommandsAndTheirPublicOutput(t *testing.T) {
 		want     []string
 	}{
 		{"", "resource group web gid=1500", []string{"debug: ran groupadd --gid 1500 -- web: exit 0 in N"}},
-		{"", "resource group other gid=1500", []string{
-			"debug: ran groupadd --gid 1500 -- other: exit 4 in N, 36 bytes of output:", "debug: output: groupadd: GID '1500' already exists",
+		{run("fails", `command: /bin/cat /none`), "apply -f -", []string{
+			"debug: ran /bin/cat /none: exit 1 in N, 43 bytes of output:", "debug: output: /bin/cat: /none: No such file or directory",
 		}},
 		{"", "resource user ann ensure=present password=$6$salt$hash", []string{"debug: ran chpasswd --encrypted: exit 0 in N", "debug: User/ann: password: current [redacted], target [redacted]"}},
 		{file("a", `path: /etc/a, content: x, validateCmd: "grep -c . %"`), "apply -f -", []string{"debug: output: 1"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli/attributes"
+	"github.com/fettle-dev/fettle/internal/cli/description"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
@@ -38,11 +39,11 @@ func (a *app) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				forms, err := attributes.Of(k, types.Of(k.Name()))
+				fields, err := attributes.Of(k, types.Of(k.Name()))
 				if err != nil {
 					return err
 				}
-				a.describeOne(k, forms, facts, h)
+				description.Page{Kind: k, Fields: fields, Width: a.Width, Out: a.out}.Print(facts, h)
 				return nil
 			})
 		},
@@ -62,115 +63,6 @@ func (a *app) describeAll(kinds []resource.Kind, facts resource.Facts, h Host) {
 	}
 	a.out.Table(rows)
 }
-
-func (a *app) describeOne(k resource.Kind, forms map[string]attributes.Form, facts resource.Facts, h Host) {
-	d := k.Describe()
-	a.out.Print("%s", output.Block(strings.TrimSpace(d.Doc)))
-	a.out.Print("\nATTRIBUTES (%s is the namevar)", d.Namevar)
-	a.describeAttributes(d, forms)
-	if len(d.Features) > 0 {
-		a.out.Print("\nFEATURES")
-		rows := [][]string{}
-		for _, f := range d.Features {
-			rows = append(rows, []string{"  " + string(f.Name), f.Doc})
-		}
-		a.out.Table(rows)
-	}
-	a.out.Print("\nPROVIDERS")
-	for _, s := range k.Suitability(facts, h) {
-		a.describeProvider(s)
-	}
-	a.out.Print("\nEXAMPLE\n%s", output.Block(indent(strings.TrimSpace(d.Example))))
-}
-
-// describeWidth is how many characters a line of a description has, after its indent.
-const describeWidth = 96
-
-func (a *app) describeAttributes(d resource.Description, forms map[string]attributes.Form) {
-	for _, at := range d.Attributes {
-		what := "parameter"
-		switch {
-		case at.Name == d.Namevar:
-			what = "namevar"
-		case at.ReadOnly:
-			what = "audited"
-		case at.Property:
-			what = "property"
-		}
-		if f, ok := forms[at.Name]; ok {
-			if f.Namevar {
-				what = "namevar"
-			}
-			f.Secret = f.Secret || at.Sensitive
-			what += ": " + f.String()
-		}
-		doc := strings.Join(strings.Fields(at.Doc), " ")
-		if at.Feature != "" {
-			doc += " Needs the feature " + string(at.Feature) + "."
-		}
-		a.out.Print("  %s", at.Name)
-		a.out.Print("%s", output.Block(text.Wrap(what, describeWidth, "      ")))
-		a.out.Print("%s", output.Block(text.Wrap(doc, describeWidth, "      ")))
-	}
-}
-
-func (a *app) describeProvider(s resource.Suitability) {
-	suitability := output.Colored{Color: output.Green, Text: "works on this host"}
-	switch {
-	case s.Err != nil:
-		suitability = output.Colored{Color: output.Yellow, Text: "does not work on this host: " + s.Err.Error()}
-	case s.Chosen:
-		suitability = output.Colored{Color: output.Green, Text: "is this host's default"}
-	}
-	a.out.Print("  %s %s", s.Provider, suitability)
-	if len(s.Tied) > 0 {
-		a.out.Print("    %s", output.Colored{Color: output.Yellow, Text: "equally suitable: " + strings.Join(s.Tied, ", ") + "; the first one is used: set a provider to choose"})
-	}
-	for _, line := range providerLines(s) {
-		a.out.Print("    %s", line)
-	}
-}
-
-// providerLines describe what a provider needs and can do.
-func providerLines(s resource.Suitability) []string {
-	var lines []string
-	add := func(what string, values ...string) {
-		if len(values) > 0 {
-			lines = append(lines, what+strings.Join(values, ", "))
-		}
-	}
-	conditions := func(n resource.Needs, only, without string) {
-		add(without+"commands: ", n.Commands...)
-		add(without+"files: ", n.Files...)
-		if len(n.Facts) > 0 {
-			add(only+" where ", n.Facts.String())
-		}
-		for _, e := range n.Exits {
-			add(only+" where ", e.String())
-		}
-	}
-	if s.Doc != "" {
-		lines = append(lines, strings.Split(text.Wrap(s.Doc, describeWidth, ""), "\n")...)
-	}
-	conditions(s.Needs, "only", "")
-	if s.Needs.Not != nil {
-		conditions(*s.Needs.Not, "not", "without the ")
-	}
-	for _, w := range s.Defaults.For {
-		add("default where ", w.String())
-	}
-	for _, w := range s.Defaults.NotFor {
-		add("not the default where ", w.String())
-	}
-	var names []string
-	for _, f := range s.Features {
-		names = append(names, string(f))
-	}
-	add("features: ", names...)
-	return lines
-}
-
-func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }
 
 func (a *app) facts() *cobra.Command {
 	output := "yaml"

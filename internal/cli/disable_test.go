@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -46,11 +48,22 @@ func TestConcurrentRunIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := outcome{code: 1, err: "fettle: another run is in progress on this host and has locked the state in " + dir + ": wait for it to end and try again\n"}
-	for _, args := range [][]string{nil, {"--noop"}, {"--wait-for-lock", "150ms"}} {
-		got := fettle(t, file("a", "path: /etc/a, content: x"), append([]string{"apply", "-f", "-", "--root", root}, args...)...)
-		if got != want {
-			t.Errorf("%v: %+v", args, got)
+	holder := fmt.Sprintf("PID %d (cli.test)", os.Getpid())
+	locked := "fettle: another run is in progress on this host: " + holder + " has locked the state in " + dir + ": wait for it to end and try again\n"
+	waiting := "waiting for the lock of " + dir + ", which " + holder + " holds\n"
+	for _, c := range []struct {
+		args []string
+		err  string
+	}{
+		{[]string{"apply"}, locked},
+		{[]string{"apply", "--noop"}, locked},
+		{[]string{"apply", "--wait-for-lock", "150ms"}, waiting + locked},
+		{[]string{"plan"}, locked},
+		{[]string{"plan", "--wait-for-lock", "150ms"}, waiting + locked},
+	} {
+		got := fettle(t, file("a", "path: /etc/a, content: x"), append(c.args, "-f", "-", "--root", root)...)
+		if want := (outcome{code: 1, err: c.err}); got != want {
+			t.Errorf("%v: %+v, want %+v", c.args, got, want)
 		}
 	}
 	closed := make(chan error, 1)
@@ -110,7 +123,7 @@ func TestPreRunAndPostRunCommands(t *testing.T) {
 		want outcome
 	}{
 		{[]string{"--prerun-command", "sh -c 'echo no; exit 5'"}, outcome{code: 1, err: "fettle: the command before the run failed: sh exited with 5: no\n"}},
-		{[]string{"--prerun-command", "sh -c 'it"}, outcome{code: 1, err: "fettle: --prerun-command \"sh -c 'it\": Unterminated single-quoted string\n"}},
+		{[]string{"--prerun-command", "sh -c 'it"}, outcome{code: 1, err: "fettle: --prerun-command \"sh -c 'it\" has a single quote at character 7 that nothing closes: close it, or run it with sh -c '...'\n"}},
 		{[]string{"--prerun-command", "touch /before", "--postrun-command", "test -e /etc/a", "--detailed-exitcodes"}, outcome{code: 2, out: "File/a: created\n" + summary}},
 		{[]string{"--postrun-command", "false"}, outcome{
 			code: 1, out: "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in N\n",

@@ -26,7 +26,7 @@ func nodeAnswers() map[string]string {
 			`},{"number":4,"report":` + report(`{"total":1,"failed":1}`, `{"ref":"File/a","state":"Failed","message":"no space"}`) + `}]}`,
 		"/apis/fettle.dev/v1alpha1/nodecatalogs/web-1": `{"metadata":{"name":"web-1"},"spec":{"catalogs":[{"name":"sha256-1"}],"entries":[{"kind":"File","name":"a","namevar":"/etc/a","noop":true}],` +
 			`"withheld":[{"ref":"File/b","reason":"Conflict","message":"File/c manages it, too"}]}}`,
-		"/apis/fettle.dev/v1alpha1/catalogs/sha256-1": `{"metadata":{"name":"sha256-1"},"entries":[{"kind":"User","name":"ann","namevar":"ann"}]}`,
+		"/apis/fettle.dev/v1alpha1/catalogs/sha256-1": `{"metadata":{"name":"sha256-1"},"entries":[{"kind":"File","name":"b","namevar":"/etc/b"},{"kind":"User","name":"ann","namevar":"ann"}]}`,
 	}
 }
 
@@ -36,11 +36,24 @@ func TestFleetShowsWhatNodesAnswer(t *testing.T) {
 	ago := time.Now().UTC().Format(time.RFC3339)
 	kubeconfig := cluster(t, ago, ago)
 	const motd = "File/motd: content changed \\x1b[2J (noop)\n--- /etc/motd\n+++ /etc/motd\n@@ -1 +1 @@\n-bad\n+good\n"
+	const answer = "File/b: withheld: File/c manages it, too\n" + motd + "Exec/x: not checked: a question starts no command of an Exec\n" +
+		"3 resources: 1 in sync, 0 changed, 0 refreshed, 1 noop, 1 skipped, 0 failed in 0.021s; 1 withheld\n"
+	const entries = "RESOURCE  MANAGES  NOOP  WITHHELD\n" +
+		"File/a    /etc/a   true  \n" +
+		"File/b                   File/c manages it, too\n" +
+		"User/ann  ann            \n"
 	for line, want := range map[string]outcome{
-		"diff web-1": {out: motd + "Exec/x: not checked: a question starts no command of an Exec\n" +
-			"3 resources: 1 in sync, 0 changed, 0 refreshed, 1 noop, 1 skipped, 0 failed in 0.021s\n"},
+		"diff web-1":                      {out: answer},
+		"diff web-1 --detailed-exitcodes": {out: answer, code: 6},
+		"diff wbe-3":                      {err: "fettle: cannot compare wbe-3: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n", code: 1},
+		"diff File/none":                  {err: "fettle: cannot get File none: not found\n", code: 1},
+		"diff File/issue":                 {err: "fettle: File/issue selects no node: it selects role=db\n", code: 1},
 		"diff web-3 --detailed-exitcodes": {out: "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.021s\n"},
 		"diff file/motd --detailed-exitcodes": {
+			out: "web-1:\n" + motd + "different on 1 of 2 nodes, 1 without an answer\n", code: 6,
+			err: "cannot compare web-2: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n",
+		},
+		"diff files/motd": {
 			out: "web-1:\n" + motd + "different on 1 of 2 nodes, 1 without an answer\n", code: 1,
 			err: "cannot compare web-2: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n",
 		},
@@ -49,19 +62,17 @@ func TestFleetShowsWhatNodesAnswer(t *testing.T) {
 		"diff web-1 -o csv": {err: "fettle: --output \"csv\" is not one of [text json yaml]\n", code: 1},
 		"report list web-1 -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,FAILED,NOOP,DURATION\n" +
 			"3,2026-01-02T03:04:05Z,unchanged,1,0,0,0.021s\n4,2026-01-02T03:04:05Z,unchanged,0,1,0,0.021s\n"},
-		"report show web-1":   {out: "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in 0.021s\n", err: "File/a: no space\n"},
-		"report show web-1 3": {out: "File/a: created\n1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.021s\n"},
-		"report show web-1 9": {err: "fettle: web-1 has no report \"9\": see fettle fleet report list web-1\n", code: 1},
-		"catalog web-1": {out: "RESOURCE  MANAGES  NOOP  WITHHELD\n" +
-			"File/a    /etc/a   true  \n" +
-			"File/b                   File/c manages it, too\n" +
-			"User/ann  ann            \n"},
-		"catalog web-9": {err: "fettle: cannot get the NodeCatalog web-9: not found\n", code: 1},
+		"report show web-1":                  {out: "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in 0.021s\n", err: "File/a: no space\n"},
+		"report show web-1 3":                {out: "File/a: created\n1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.021s\n"},
+		"report show web-1 9":                {err: "fettle: web-1 has no report \"9\": see kubectl fettle report list web-1\n", code: 1},
+		"catalog web-1":                      {out: entries},
+		"catalog web-1 --detailed-exitcodes": {out: entries, code: 4},
+		"catalog web-9":                      {err: "fettle: cannot get the NodeCatalog web-9: not found; did you mean web-1 or web-2?\n", code: 1},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 
-			got := fettle(t, "", append(strings.Fields("fleet "+line), "--kubeconfig", kubeconfig)...)
+			got := kubectlFettle(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig)...)
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Error(diff)
 			}

@@ -28,6 +28,10 @@ func plannerOf(t *testing.T, responses ...string) *planner {
 	p := &planner{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/apis/fettle.dev/v1alpha1/nodecatalogs" {
+			_, _ = fmt.Fprint(w, planNodes)
+			return
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		body, err := io.ReadAll(r.Body)
@@ -58,6 +62,12 @@ func plannerOf(t *testing.T, responses ...string) *planner {
 	return p
 }
 
+// planNodes are the nodes of plans: one is held, one is silent, and runs are disabled on one. Others are not affected.
+const planNodes = `{"metadata":{},"items":[{"metadata":{"name":"web-2"},"spec":{"held":{"since":"2026-01-02T03:04:05Z","resources":["File/a"]}}},` +
+	`{"metadata":{"name":"web-3","annotations":{"fettle.dev/silent-since":"2026-01-02T03:04:05Z"}}},` +
+	`{"metadata":{"name":"web-4"},"status":{"conditions":[{"type":"Ready","status":"False","reason":"Disabled"}]}},` +
+	`{"metadata":{"name":"web-9","annotations":{"fettle.dev/silent-since":"2026-01-02T03:04:05Z"}}}]}`
+
 const planFile = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: {nodeSelector: {}, path: /etc/motd, content: x}\n"
 
 const (
@@ -78,9 +88,9 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 	p := plannerOf(t, fmt.Sprintf(firstPart, "web-1"), fmt.Sprintf(lastPart, "web-2"))
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a.yaml"), "# a\n---\n"+planFile+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: hunter2}\n---\n"+strings.Replace(planFile, "motd", "b", 1))
-	args := []string{"fleet", "plan", "-f", dir, "--prune", "-l", "team=web", "--sample", "3", "--fail-on-change", "--kubeconfig", p.kubeconfig}
+	args := []string{"plan", "-f", dir, "--prune", "-l", "team=web", "--sample", "3", "--detailed-exitcodes", "--kubeconfig", p.kubeconfig}
 	want := outcome{
-		code: 2, out: "" +
+		code: 6, out: "" +
 			"NODES  EXAMPLE  RESOURCE         CATALOG             HOST\n" +
 			"2      web-1    File/motd        change              content changed\n" +
 			"2      web-1    SystemService/x                      refreshed by 1 event\n" +
@@ -92,10 +102,10 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 			"1      web-5    File/motd        remove              no change\n" +
 			"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
 			"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
-			"5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n",
+			"5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n",
 		err: "note: Secret/s in " + dir + "/a.yaml:8 is not part of the plan\nnote: Deployment/web in a.yaml:1 is not of fettle.dev\n",
 	}
-	if diff := cmp.Diff(want, fettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {
+	if diff := cmp.Diff(want, kubectlFettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Error(diff)
 	}
 	spec := reports.PlanSpec{Prune: true, Selector: "team=web", Sample: 3, Manifests: []reports.PlanManifest{{
@@ -107,8 +117,8 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 
-	markdown := fettle(t, "", append(args, "-o", "markdown")...)
-	wantText := "### Plan: 5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n\n" +
+	markdown := kubectlFettle(t, "", append(args, "-o", "markdown")...)
+	wantText := "### Plan: 5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n\n" +
 		"| Nodes | Example | Resource | Catalog | Host |\n|--:|---|---|---|---|\n" +
 		"| 2 | `web-1` | `File/motd` | `change` | `content changed` |\n" +
 		"| 2 | `web-1` | `SystemService/x` |  | `refreshed by 1 event` |\n" +
@@ -130,17 +140,17 @@ const tooMany = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":
 func TestFleetPlanWaitsWhileOtherPlansAreMade(t *testing.T) {
 	t.Parallel()
 	p := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, fmt.Sprintf(lastPart, "web-2"))
-	got := fettle(t, planFile, "fleet", "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
-	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 2 partly unknown; 1 without an answer, 1 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+	got := kubectlFettle(t, planFile, "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
+	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	late := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, tooMany)
-	got = fettle(t, planFile, "fleet", "plan", "-f", "-", "--timeout", "1500ms", "--kubeconfig", late.kubeconfig)
+	got = kubectlFettle(t, planFile, "plan", "-f", "-", "--timeout", "1500ms", "--kubeconfig", late.kubeconfig)
 	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 1 partly unknown; 0 without an answer, 4 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	busy := plannerOf(t, tooMany)
-	got = fettle(t, planFile, "fleet", "plan", "-f", "-", "--timeout", "1ms", "--kubeconfig", busy.kubeconfig)
+	got = kubectlFettle(t, planFile, "plan", "-f", "-", "--timeout", "1ms", "--kubeconfig", busy.kubeconfig)
 	if diff := cmp.Diff(outcome{err: "fettle: cannot plan: 2 other plans are being made\n", code: 1}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Error(diff)
 	}
@@ -149,7 +159,7 @@ func TestFleetPlanWaitsWhileOtherPlansAreMade(t *testing.T) {
 func TestFleetPlanThatIsTooLargeIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := plannerOf(t, "")
-	got := fettle(t, planFile+strings.Repeat("#", 3<<20), "fleet", "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
+	got := kubectlFettle(t, planFile+strings.Repeat("#", 3<<20), "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
 	want := outcome{err: "fettle: the manifests have 3073 KiB as JSON, and a plan has room for 3072: plan a part of them\n", code: 1}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || len(p.asked) != 0 {
 		t.Errorf("%d requests: %s", len(p.asked), diff)
@@ -159,9 +169,30 @@ func TestFleetPlanThatIsTooLargeIsNotSent(t *testing.T) {
 func TestFleetPlanWithoutChangeOrWithFaults(t *testing.T) {
 	t.Parallel()
 	nothing := plannerOf(t, `{"status":{"total":3,"affected":0,"groups":[]}}`)
+	withheld := plannerOf(t, `{"status":{"total":3,"affected":0,"groups":[],"problems":[{"ref":"File/motd","reason":"Conflict","message":"File/b manages it, too","stays":true}]}}`)
+	breaks := plannerOf(t, `{"status":{"total":3,"affected":1,"groups":[{"key":"1","nodes":["web-1"],"changes":[{"ref":"File/motd","action":"Change"}],"answer":"Report",`+
+		`"report":{"counts":{"total":1,"failed":1},"resources":[{"ref":"File/motd","state":"Failed","message":"no space"}]}}]}}`)
+	changes := plannerOf(t, `{"status":{"total":3,"affected":1,"groups":[{"key":"1","nodes":["web-1"],"changes":[{"ref":"File/motd","action":"Change"}],"answer":"Report",`+
+		`"report":{"counts":{"total":1,"noop":1},"resources":[{"ref":"File/motd","state":"Noop","events":[{"message":"mode changed"}]}]}}]}}`)
+	const heads = "NODES  EXAMPLE  RESOURCE   CATALOG  HOST\n1      web-1    File/motd  change   "
+	outcomes := map[string]outcome{
+		breaks.kubeconfig:   {code: 4, out: heads + "fails: no space\n\n1 of 3 nodes: 1 answered, of which 0 would change; 1 would fail; 0 without an answer, 0 not asked\n"},
+		changes.kubeconfig:  {code: 2, out: heads + "mode changed\n\n1 of 3 nodes: 1 answered, of which 1 would change; 0 without an answer, 0 not asked\n"},
+		withheld.kubeconfig: {code: 4, out: "File/motd on all nodes, as now: Conflict: File/b manages it, too\nno change for 3 nodes; 1 withheld\n"},
+	}
+	for kubeconfig, want := range outcomes {
+		got := kubectlFettle(t, planFile, "plan", "-f", "-", "--detailed-exitcodes", "--kubeconfig", kubeconfig)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+			t.Error(diff)
+		}
+		if got := kubectlFettle(t, planFile, "plan", "-f", "-", "--kubeconfig", kubeconfig); got.code != 0 {
+			t.Errorf("without detailed exit codes: %+v", got)
+		}
+	}
 	faulty := plannerOf(t, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"a.yaml:3: File/motd: spec.mode: bad"}`)
 	for line, want := range map[string]outcome{
-		"plan -f - --fail-on-change --kubeconfig " + nothing.kubeconfig: {out: "no change for 3 nodes\n"},
+		"plan -f - --detailed-exitcodes --kubeconfig " + nothing.kubeconfig: {out: "no change for 3 nodes\n"},
+		"plan -f - --fail-on-change":                                        {err: "fettle: --fail-on-change is now --detailed-exitcodes: it exits with 2 for changes, 4 for what would break, and 6 for both\n", code: 1},
 		"plan -f - -o json --kubeconfig " + nothing.kubeconfig: {out: "{\n  \"nodes\": {\n    \"total\": 3,\n    \"affected\": 0,\n    \"answered\": 0,\n    \"noAnswer\": 0,\n    \"notAsked\": 0,\n    \"changing\": 0\n  },\n" +
 			"  \"groups\": [],\n  \"problems\": []\n}\n"},
 		"plan -f - --kubeconfig " + faulty.kubeconfig: {err: "fettle: cannot plan: a.yaml:3: File/motd: spec.mode: bad\n", code: 1},
@@ -172,11 +203,11 @@ func TestFleetPlanWithoutChangeOrWithFaults(t *testing.T) {
 		"plan -f - -o csv":         {err: "fettle: --output \"csv\" is not one of [table json yaml markdown]\n", code: 1},
 		"plan -f /does/not/exist.": {err: "fettle: cannot read /does/not/exist.: no such file or directory\n", code: 1},
 	} {
-		if diff := cmp.Diff(want, fettle(t, planFile, append([]string{"fleet"}, strings.Fields(line)...)...), cmp.AllowUnexported(outcome{})); diff != "" {
+		if diff := cmp.Diff(want, kubectlFettle(t, planFile, strings.Fields(line)...), cmp.AllowUnexported(outcome{})); diff != "" {
 			t.Errorf("%s: %s", line, diff)
 		}
 	}
-	got := fettle(t, "a: [\n---\n"+planFile, "fleet", "plan", "-f", "-", "--kubeconfig", nothing.kubeconfig)
+	got := kubectlFettle(t, "a: [\n---\n"+planFile, "plan", "-f", "-", "--kubeconfig", nothing.kubeconfig)
 	if got.code != 1 || !strings.Contains(got.err, "stdin:1") || !strings.Contains(got.err, "nothing was planned: correct the manifests first") {
 		t.Errorf("%+v", got)
 	}

@@ -52,16 +52,16 @@ func TestFleetIsFollowed(t *testing.T) {
 	statuses := []string{
 		`{"nodes":{"total":4,"inSync":1,"pending":3},"drift":{}}`,
 		`{"nodes":{"total":4,"inSync":1,"pending":3},"drift":{"count":9}}`, // shows nothing new
-		`{"nodes":{"total":4,"inSync":2,"pending":1,"failed":1},"drift":{"nodes":1}}`,
+		`{"nodes":{"total":5,"inSync":2,"pending":1,"failed":1,"withheld":1},"drift":{"nodes":1}}`,
 	}
 	for name, c := range map[string]struct {
 		terminal bool
 		last     string // of what is written
 		want     outcome
 	}{
-		"in lines": {false, "24 h on 1 node\n", outcome{out: "1 of 4 nodes in sync, 3 pending\n2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\n", code: 2}},
+		"in lines": {false, "24 h on 1 node\n", outcome{out: "1 of 4 nodes in sync, 3 pending\n2 of 5 nodes in sync, 1 pending, 1 failed, 1 withheld; drift in 24 h on 1 node\n", code: 6}},
 		"on a terminal": {true, "24 h on 1 node\x1b[?7h", outcome{err: "\r\x1b[K\x1b[?7l[#######.......................] 1 of 4 nodes in sync, 3 pending\x1b[?7h" +
-			"\r\x1b[K\x1b[?7l[######################........] 2 of 4 nodes in sync, 1 pending, 1 failed; drift in 24 h on 1 node\x1b[?7h\r\x1b[K", code: 2}},
+			"\r\x1b[K\x1b[?7l[########################......] 2 of 5 nodes in sync, 1 pending, 1 failed, 1 withheld; drift in 24 h on 1 node\x1b[?7h\r\x1b[K", code: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,8 +69,8 @@ func TestFleetIsFollowed(t *testing.T) {
 			var out, stderr locked.Buffer
 			sent := make(chan struct{})
 			ctx, cancel := context.WithCancel(t.Context())
-			cmd := cli.Command(cli.Options{Out: &out, Err: &stderr, ErrTerminal: c.terminal})
-			cmd.SetArgs([]string{"fleet", "status", "--watch", "--detailed-exitcodes", "--kubeconfig", followed(t, func() { close(sent) }, statuses...)})
+			cmd := cli.Command(cli.Options{Out: &out, Err: &stderr, ErrTerminal: c.terminal, Plugin: true})
+			cmd.SetArgs([]string{"status", "--watch", "--detailed-exitcodes", "--kubeconfig", followed(t, func() { close(sent) }, statuses...)})
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.ExecuteContext(ctx) }()
 			<-sent
@@ -94,7 +94,7 @@ func TestFleetThatCannotBeFollowed(t *testing.T) {
 		"":        "fettle: cannot get the Fleet, which the manager creates: not found\n",
 		"-o json": "fettle: --watch needs --output table, and --output \"json\" is not one of [table]\n",
 	} {
-		got := fettle(t, "", append([]string{"fleet", "status", "--watch", "--kubeconfig", followed(t, func() {})}, strings.Fields(line)...)...)
+		got := kubectlFettle(t, "", append([]string{"status", "--watch", "--kubeconfig", followed(t, func() {})}, strings.Fields(line)...)...)
 		if diff := cmp.Diff(outcome{err: want, code: 1}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 			t.Error(diff)
 		}

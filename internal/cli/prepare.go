@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kballard/go-shellquote"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -91,6 +90,7 @@ func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job
 		Noop: f.noop, Plan: f.plan, IgnoreSchedules: f.ignoreSchedules, DetailedExitCodes: f.detailedCodes, Interval: f.interval,
 		Control: hostrun.Options{
 			Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.out.Warn("warning: %s", message) },
+			Waiting: func(l *state.LockedError) { a.out.Warn("%s", l.Waiting()) },
 			// Disabled runs are for agents, and --watch is one. A user who starts a single run wants it now.
 			Override: !f.watch,
 		},
@@ -202,11 +202,11 @@ func (f applyFlags) check() error {
 	return nil
 }
 
-// splitCommand splits a command like a shell, without expansions.
+// splitCommand reads a command of the host.
 func splitCommand(flag, command string) ([]string, error) {
-	argv, err := shellquote.Split(command)
+	argv, err := hostrun.Command(command)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q: %w", flag, command, err)
+		return nil, fmt.Errorf("%s %q %w", flag, command, err)
 	}
 	return argv, nil
 }

@@ -23,12 +23,22 @@ type outcome struct {
 // fettle runs the command in process, on real hosts.
 func fettle(t testing.TB, stdin string, args ...string) outcome {
 	t.Helper()
+	return invoke(t, cli.Options{In: strings.NewReader(stdin)}, args)
+}
+
+// kubectlFettle runs the plugin in process.
+func kubectlFettle(t testing.TB, stdin string, args ...string) outcome {
+	t.Helper()
+	return invoke(t, cli.Options{In: strings.NewReader(stdin), Plugin: true}, args)
+}
+
+func invoke(t testing.TB, options cli.Options, args []string) outcome {
+	t.Helper()
 	var out, stderr bytes.Buffer
-	err := cli.Run(t.Context(), cli.Options{
-		Kinds:    providers.Kinds(),
-		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
-		In:       strings.NewReader(stdin), Out: &out, Err: &stderr,
-	}, args)
+	options.Kinds = providers.Kinds()
+	options.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	options.Out, options.Err = &out, &stderr
+	err := cli.Run(t.Context(), options, args)
 	o := outcome{out: out.String(), err: stderr.String()}
 	var exit cli.Exit
 	switch {

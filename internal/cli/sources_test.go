@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,15 @@ func TestNamesSelectResources(t *testing.T) {
 		"with a selector, only the matching ones": {
 			args: []string{"File/a", "File/b", "-l", "tier=b"}, out: []string{"File/b: created", "3 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 2 skipped, 0 failed in N"},
 		},
-		"a similar name":           {args: []string{"File/d"}, code: 1, err: []string{"fettle: the manifests have no File/d; did you mean File/a or File/b or File/c?"}},
-		"an unknown name":          {args: []string{"File/nginx-status"}, code: 1, err: []string{"fettle: the manifests have no File/nginx-status; of kind File they have File/a, File/b, File/c"}},
+		"a similar name":  {args: []string{"File/d"}, code: 1, err: []string{"fettle: the manifests have no File/d; did you mean File/a or File/b or File/c?"}},
+		"an unknown name": {args: []string{"File/nginx-status"}, code: 1, err: []string{"fettle: the manifests have no File/nginx-status; of kind File they have File/a, File/b, File/c"}},
+		"a selector that matches nothing": {
+			args: []string{"-l", "tier=z"}, code: 1, err: []string{"fettle: no resource matches --selector tier=z: the manifests have the labels tier=a, tier=b, tier=c"},
+		},
+		"a selector that matches none of the names": {
+			args: []string{"File/a", "-l", "tier=b"}, code: 1, err: []string{"fettle: no resource matches --selector tier=b: the manifests have the labels tier=a, tier=b, tier=c"},
+		},
+		"a name in Puppet's form":  {args: []string{"File[a]"}, code: 1, err: []string{`fettle: argument "File[a]" is how Puppet writes it: write File/a; use -f FILE for files`}},
 		"a kind without resources": {args: []string{"User/ann"}, code: 1, err: []string{"fettle: the manifests have no User/ann, and nothing else of kind User"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,6 +56,26 @@ func TestSelectedRunIgnoresFailuresOfOthers(t *testing.T) {
 	got := fettle(t, in, "plan", "-f", "-", "--root", emptyRoot(t), "File/a", "--detailed-exitcodes")
 	if got.code != 2 || got.err != "" {
 		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+}
+
+func TestASelectedResourceThatCannotBeAppliedFails(t *testing.T) {
+	in := file("x", "path: /etc/x, content: x, require: [File/bad]") + file("bad", "path: /etc/bad, ensure: folder") + file("z", "path: /etc/z, content: z, require: [File/x]") + file("a", "path: /etc/a, content: a")
+	for _, command := range []string{"apply", "plan"} {
+		for args, want := range map[string]outcome{
+			"File/x":                      {code: 1, err: "File/x: waits for File/bad, which is withheld: InvalidSpec\n", out: "4 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 2 skipped, 1 failed in N\n"},
+			"File/z --detailed-exitcodes": {code: 4, err: "File/z: waits for File/bad, which is withheld: InvalidSpec\n", out: "4 resources: 0 in sync, 0 changed, 0 refreshed, 0 noop, 2 skipped, 1 failed in N\n"},
+		} {
+			got := fettle(t, in, append([]string{command, "-f", "-", "--root", emptyRoot(t)}, strings.Fields(args)...)...)
+			got.out = took.ReplaceAllString(got.out, "N")
+			if got.code != want.code || got.err != want.err || !strings.Contains(got.out, "1 failed in N") {
+				t.Errorf("%s %s: %+v, want %+v", command, args, got, want)
+			}
+		}
+	}
+	got := fettle(t, in, "apply", "-f", "-", "--root", emptyRoot(t), "File/a", "File/x", "--detailed-exitcodes")
+	if got.code != 6 {
+		t.Errorf("with one that can: %+v", got)
 	}
 }
 

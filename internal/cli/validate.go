@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/compiler"
@@ -18,31 +21,67 @@ import (
 
 func (a *app) validate() *cobra.Command {
 	var sources source.Request
+	var format string
 	cmd := &cobra.Command{
 		Use:   "validate " + useSources,
 		Short: "Check manifests like an API server and the compiler, without either",
 		Long: "validate checks that manifests can be decoded, that they satisfy the rules of the CRDs and the types, and\n" +
 			"that references exist and form no cycle. Of this host it reads only the installed external types. apply and\n" +
 			"plan reject the same resources, with the same messages.",
-		Example: "  fettle validate -f manifests/",
-		Args:    onlySources(&sources),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources) },
+		Example: "  fettle validate -f manifests/\n" +
+			"  fettle validate -k overlays/web -o json",
+		Args: onlySources(&sources),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources, format) },
 	}
 	a.addSources(cmd, &sources)
+	flags.Output(cmd, &format, "text, json or yaml", "text", "json", "yaml")
 	return cmd
 }
 
-func (a *app) runValidate(ctx context.Context, sources source.Request) error {
+// A validation is the result of validate as JSON.
+type validation struct {
+	Resources int      `json:"resources"`
+	Faults    []fault  `json:"faults"`
+	Ignored   []string `json:"ignored"` // documents that are not of fettle.dev
+}
+
+// A fault is a [manifest.Fault] as JSON.
+type fault struct {
+	Where   string               `json:"where,omitempty"` // the file and line
+	Ref     v1alpha1.ResourceRef `json:"ref,omitempty"`
+	Message string               `json:"message"`
+}
+
+func validationOf(resources int, faults []manifest.Fault, ignored []string) validation {
+	v := validation{Resources: resources, Faults: []fault{}, Ignored: append([]string{}, ignored...)}
+	for _, f := range faults {
+		v.Faults = append(v.Faults, fault{f.Where, f.Ref, f.Message})
+	}
+	return v
+}
+
+func (a *app) runValidate(ctx context.Context, sources source.Request, format string) error {
 	set := a.readManifests(ctx, sources, nil)
 	faults := slices.Concat(set.Faults, a.compileFaults(set))
+	resources := len(set.Documents) + len(manifests.Refusals(set.Faults))
+	if err := a.printValidation(validationOf(resources, faults, set.Ignored), set, faults, format); err != nil || len(faults) == 0 {
+		return err
+	}
+	return Exit(1)
+}
+
+// printValidation prints a result as text, or encoded for other programs.
+func (a *app) printValidation(v validation, set *manifest.Set, faults []manifest.Fault, format string) error {
+	if format != "text" {
+		return a.out.Encode(v, format)
+	}
 	a.warnFaults(faults)
 	a.warnIgnored(set)
-	resources := len(set.Documents) + len(manifests.Refusals(set.Faults))
 	if len(faults) > 0 {
-		a.out.Print("%s, %s", text.Count(resources, "resource"), text.Count(len(faults), "fault"))
-		return Exit(1)
+		a.out.Print("%s, %s", text.Count(v.Resources, "resource"), text.Count(len(faults), "fault"))
+	} else {
+		a.out.Print("%s %s valid", text.Count(v.Resources, "resource"), text.Plural(v.Resources, "is", "are"))
 	}
-	a.out.Print("%s %s valid", text.Count(resources, "resource"), text.Plural(resources, "is", "are"))
 	return nil
 }
 
@@ -56,20 +95,34 @@ func (a *app) warnFaults(faults []manifest.Fault) {
 // compileFaults compiles for a machine without facts. Problems that depend on facts are left to the host, and
 // faults of the manifests are not repeated.
 func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
-	where := map[v1alpha1.ResourceRef]string{}
+	documents := map[v1alpha1.ResourceRef]manifest.Document{}
 	for _, d := range set.Documents {
-		where[v1alpha1.RefOf(d.Resource)] = d.Where()
+		documents[v1alpha1.RefOf(d.Resource)] = d
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
 	in := manifests.Input(set, a.kinds(set.Types, nil))
 	in.Nodes = []compiler.Node{{}}
 	_, problems := compiler.Local(in)
+	problems = slices.DeleteFunc(problems, func(p compiler.Problem) bool {
+		_, read := documents[p.Ref]
+		return !read || leftToTheCluster(p.Reason) || incomplete && mayBeUnread(p.Reason)
+	})
+	return placed(problems, documents)
+}
+
+// placed returns problems with the lines of the references that cause them, or of the resources, by resource and line.
+func placed(problems []compiler.Problem, documents map[v1alpha1.ResourceRef]manifest.Document) []manifest.Fault {
+	var places manifest.Locator
+	lines := make(map[compiler.Problem]int, len(problems))
+	for _, p := range problems {
+		lines[p] = places.Line(documents[p.Ref], p.Edge.Attribute, p.Edge.Ref)
+	}
+	slices.SortStableFunc(problems, func(a, b compiler.Problem) int {
+		return cmp.Or(strings.Compare(string(a.Ref), string(b.Ref)), lines[a]-lines[b])
+	})
 	var faults []manifest.Fault
 	for _, p := range problems {
-		if where[p.Ref] == "" || leftToTheCluster(p.Reason) || incomplete && mayBeUnread(p.Reason) {
-			continue
-		}
-		faults = append(faults, manifest.Fault{Where: where[p.Ref], Ref: p.Ref, Message: p.Message})
+		faults = append(faults, manifest.Fault{Where: documents[p.Ref].WhereIs(lines[p]), Ref: p.Ref, Message: p.Message})
 	}
 	return faults
 }

@@ -30,9 +30,26 @@ func TestValidate(t *testing.T) {
 			out: []string{"4 resources, 4 faults"}, code: 1,
 			err: []string{
 				`stdin:4: File/a: spec.path: Invalid value: "etc/a": path must be absolute, such as /etc/motd`,
-				"stdin:6: File/b: require names File/ghost, which does not exist; the node has File/b, File/c, File/d, File/a",
-				"stdin:11: File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
-				"stdin:16: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+				"stdin:9: File/b: require names File/ghost, which does not exist; the node has File/b, File/c, File/d, File/a",
+				"stdin:14: File/c: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+				"stdin:19: File/d: File/c -> File/d -> File/c is a cycle: remove one of these edges",
+			},
+		},
+		"reports references at their own lines": {
+			in: "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\nspec:\n  nodeSelector: {}\n  path: /etc/a\n  ensure: file\n" +
+				"  notify:\n  - File/y\n  - Service/nginx\n  before: [File/a]\n" +
+				"---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: fettle.dev/v1alpha1\n  kind: File\n  metadata: {name: b}\n" +
+				"  spec:\n    nodeSelector: {}\n    path: /etc/b\n    ensure: file\n    require:\n    - File/c\n    - File/z\n" +
+				"- apiVersion: fettle.dev/v1alpha1\n  kind: File\n  metadata: {name: c}\n" +
+				"  spec:\n    nodeSelector: {}\n    path: /etc/c\n    ensure: file\n    require: [\n      File/b,\n    ]\n",
+			out: []string{"3 resources, 6 faults"}, code: 1,
+			err: []string{
+				"stdin:9: File/a: notify names File/y, which does not exist; the node has File/a, File/b, File/c",
+				"stdin:10: File/a: notify names Service/nginx, which does not exist: write SystemService/nginx",
+				"stdin:11: File/a: File/a -> File/a is a cycle: remove one of these edges",
+				"stdin:24: File/b: File/b -> File/c -> File/b is a cycle: remove one of these edges",
+				"stdin:25: File/b: require names File/z, which does not exist; the node has File/a, File/b, File/c",
+				"stdin:34: File/c: File/b -> File/c -> File/b is a cycle: remove one of these edges",
 			},
 		},
 		"skips checks that need facts": {
@@ -60,11 +77,14 @@ func TestValidate(t *testing.T) {
 }
 
 // validate rejects every file that an API server rejects, with the same message, except for serverWords: the API
-// server's messages for wrong types and unknown fields, for which validate has clearer ones.
+// server's messages for wrong types, unknown fields, references and Puppet's values, for which validate has clearer ones.
 var serverWords = []struct {
 	theirs *regexp.Regexp
 	ours   string
 }{
+	{regexp.MustCompile(`^(\S+): Unsupported value: "(on_failure)"$`), "$1: $2 is Puppet's form"},
+	{regexp.MustCompile(`^(spec.ensure): Invalid value: "boolean": .*`), "$1: true is Puppet's form"},
+	{regexp.MustCompile(`^(spec.require\[0\]): Invalid value: ("\w+")$`), "$1: $2 names no resource"},
 	{regexp.MustCompile(`^(\S+): Invalid value: "\w+": \S+ in body must be of type .*`), "$1: must be "},
 	{regexp.MustCompile(`^unknown field "(\S+)"$`), "$1: unknown field"},
 }
@@ -95,5 +115,41 @@ func TestValidateAgreesWithAPIServer(t *testing.T) {
 		if got := fettle(t, "", "validate", "-f", valid); got.code != 0 || got.err != "" {
 			t.Errorf("%s: exit %d, %s", valid, got.code, got.err)
 		}
+	}
+}
+
+func TestValidateForOtherPrograms(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want outcome
+	}{
+		"faults": {
+			file("a", "path: etc/a, content: x") + "a: [\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
+			outcome{code: 1, out: `{
+  "resources": 1,
+  "faults": [
+    {
+      "where": "stdin:4",
+      "ref": "File/a",
+      "message": "spec.path: Invalid value: \"etc/a\": path must be absolute, such as /etc/motd"
+    },
+    {
+      "where": "stdin",
+      "message": "yaml: line 6: did not find expected node content"
+    }
+  ],
+  "ignored": [
+    "Deployment/web in stdin:8"
+  ]
+}
+`},
+		},
+		"none": {file("a", "path: /etc/a, content: x"), outcome{out: "{\n  \"resources\": 1,\n  \"faults\": [],\n  \"ignored\": []\n}\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, fettle(t, c.in, "validate", "-f", "-", "-o", "json"), cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

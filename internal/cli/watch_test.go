@@ -20,10 +20,8 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
-
-// limit is many times longer than any step here, and far shorter than the interval.
-const limit = 30 * time.Second
 
 // A keeper is a running fettle apply --watch.
 type keeper struct {
@@ -72,14 +70,7 @@ func keepWith(t *testing.T, o cli.Options, root, stdin string, args ...string) *
 // until waits for a condition.
 func (k *keeper) until(what string, holds func() bool) {
 	k.t.Helper()
-	deadline := time.After(limit)
-	for !holds() {
-		select {
-		case <-deadline:
-			k.t.Fatalf("not within %s: %s", limit, what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	patient.Until(k.t, what, holds)
 }
 
 func (k *keeper) has(file, content string) func() bool {

@@ -183,6 +183,18 @@ func TestCompile(t *testing.T) {
 				},
 			},
 		},
+		"a reference to a resource of Puppet names the kind": {
+			nodes:     []compiler.Node{node("web-1", "web")},
+			resources: []v1alpha1.Resource{file("a", "/a", notifies("Service/nginx"), requires("Cron/a"))},
+			want: outline{
+				Nodes:    map[string]string{"web-1": ""},
+				Withheld: map[string]string{"web-1": "File/a:MissingReference"},
+				Problems: []string{
+					"File/a||MissingReference|notify names Service/nginx, which does not exist: write SystemService/nginx",
+					"File/a||MissingReference|require names Cron/a, which does not exist: Puppet's cron does not exist here: use a File in /etc/cron.d, or Files for a systemd timer",
+				},
+			},
+		},
 		"a cycle is reported with its path, and dependents wait": {
 			nodes: []compiler.Node{node("web-1", "web")},
 			resources: []v1alpha1.Resource{

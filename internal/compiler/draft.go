@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/expression"
+	"github.com/fettle-dev/fettle/internal/puppet"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -18,6 +20,7 @@ type Draft struct {
 	Ref       v1alpha1.ResourceRef
 	Claim     string // kind and canonical name; "" if unknown
 	Property  string // the namevar as users write it: path "/etc/motd"
+	Location  string // where it manages something, as a resource.Kind has it; "" if that is unknown
 	Edges     []edge
 	PerNode   *perNodeEntry          // nil if the entry is the same on every node
 	Remote    bool                   // one node acts for it
@@ -31,6 +34,28 @@ type edge struct {
 	Attribute string
 	Ref       v1alpha1.ResourceRef
 	First     bool // the other resource comes first
+	// Instead says what to write if the kind is one of Puppet's; "" otherwise.
+	Instead string
+}
+
+// edgesOf returns the edges of an entry.
+func (by binder) edgesOf(e *v1alpha1.Edges) []edge {
+	all := edgesOf(e)
+	for i := range all {
+		kind, _, _ := strings.Cut(string(all[i].Ref), "/")
+		if _, err := catalog.Kind(kind, by.kinds); err != nil {
+			all[i].Instead = puppet.Instead(string(all[i].Ref), by.names())
+		}
+	}
+	return all
+}
+
+func (by binder) names() []string {
+	var all []string
+	for _, k := range by.kinds {
+		all = append(all, k.Name())
+	}
+	return all
 }
 
 func edgesOf(e *v1alpha1.Edges) []edge {
@@ -49,7 +74,7 @@ func edgesOf(e *v1alpha1.Edges) []edge {
 		{"notify", e.Notify, false},
 	} {
 		for _, ref := range list.refs {
-			all = append(all, edge{list.attribute, ref, list.first})
+			all = append(all, edge{Attribute: list.attribute, Ref: ref, First: list.first})
 		}
 	}
 	return all
@@ -78,14 +103,15 @@ func (by drafter) draft(r v1alpha1.Resource) *Draft {
 		d.setRemote(r)
 	}
 	if f := by.External[d.Entry.Kind].Fault; f != nil {
-		d.Fault, d.Edges = f, edgesOf(d.Entry.Edges)
+		d.Fault, d.Edges = f, by.edgesOf(d.Entry.Edges)
 		return d
 	}
 	if why, ok := by.Refused[d.Ref]; ok {
+		d.Location = by.location(r)
 		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%s", why)
 		return d
 	}
-	d.Edges = edgesOf(d.Entry.Edges)
+	d.Edges = by.edgesOf(d.Entry.Edges)
 	r, template, f := by.resolve(r)
 	d.Fault = cmp.Or(d.Fault, f)
 	by.addAttributes(d, r)
@@ -128,15 +154,26 @@ func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	made := by.encode(d.Entry, r)
 	d.Fault = cmp.Or(d.Fault, made.Fault)
 	if made.Fault != nil {
+		d.Location = by.location(r)
 		return
 	}
 	made.Fault = d.Fault
 	d.rendering = *made
+	d.Location = d.Bound.Location()
 	d.Claim = d.Entry.Kind + "\x00" + d.Bound.CanonicalName()
 	d.Property = d.Bound.Identification()
 	if name := d.Bound.CanonicalName(); name != d.Entry.Namevar {
 		d.Property += fmt.Sprintf(" (canonically %q)", name)
 	}
+}
+
+// location returns where an invalid resource would manage something.
+func (by binder) location(r v1alpha1.Resource) string {
+	kind, err := catalog.Kind(r.KindName(), by.kinds)
+	if err != nil {
+		return ""
+	}
+	return kind.Location(resource.Ref{Kind: kind.Name(), Name: r.GetName()}, r.GetAttributes())
 }
 
 // A rendering is a complete entry, or the reason why there is none.

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -67,21 +68,32 @@ func (g *nodeGroup) resultFor(n *nodeAssignment, spent *meter) *NodeResult {
 	return g.plain
 }
 
+// sizeOf returns the size of a text as JSON, in bytes.
+func sizeOf(s string) int {
+	raw, _ := json.Marshal(s) // every text encodes
+	return len(raw)
+}
+
 // The limits of messages in a NodeCatalog, whose spec has to be smaller than [catalog.MaxSpec]. The status of each resource
 // has its message, too.
 const (
 	maxWithheldMessage  = 256 // in bytes
 	maxWithheldMessages = 128
+	maxLocations        = 64 << 10 // in bytes of JSON, of all together
 )
 
 func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	r := &NodeResult{Spec: v1alpha1.NodeCatalogSpec{Catalogs: g.catalogs}, shared: g.shared, own: make(map[v1alpha1.ResourceRef]string, len(n.own))}
 	var own []string
+	room := maxLocations
 	for i, d := range g.members {
 		if f := g.fault(n, i); f != nil {
 			w := v1alpha1.Withheld{Ref: d.Ref, Reason: f.Reason}
 			if len(r.Spec.Withheld) < maxWithheldMessages {
 				w.Message = text.Clip(f.Message, maxWithheldMessage)
+			}
+			if size := sizeOf(d.Location); size <= room {
+				w.Location, room = d.Location, room-size
 			}
 			r.Spec.Withheld = append(r.Spec.Withheld, w)
 		} else if made := n.own[d]; made != nil {

@@ -17,6 +17,9 @@ type Input struct {
 	// Refused maps invalid resources to an explanation: a problem is reported for each, and for the resources that
 	// depend on them. For [Local], [Prepare] and [Sketch], they may be missing from Resources.
 	Refused map[v1alpha1.ResourceRef]string
+	// Fragments are what is known of invalid resources that are missing from Resources, to tell where they manage something. There
+	// may be several of one name. Only for [Prepare].
+	Fragments []v1alpha1.Resource
 	// ConfigMap returns the value of a key, or false if it does not exist. nil has no keys.
 	ConfigMap func(ref v1alpha1.KeyRef) (value string, ok bool)
 	// Secret returns a key of a Secret. nil has no keys.

@@ -68,7 +68,7 @@ func TestTheItemHasAllEdges(t *testing.T) {
 		"notify":                {v1alpha1.Edges{Notify: b}, resource.Item{Notify: toB}},
 		"subscribe":             {v1alpha1.Edges{Subscribe: b}, resource.Item{Subscribe: toB}},
 	} {
-		items, problems := compiler.Prepare(compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{
+		items, _, problems := compiler.Prepare(compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{
 			file("a", "/a", func(f *v1alpha1.File) { f.Spec.Edges = tt.edges }), file("b", "/b"), file("c", "/c"),
 		}})
 		if len(problems) > 0 {

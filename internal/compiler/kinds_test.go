@@ -26,6 +26,12 @@ func kinds() []resource.Kind {
 		Leaving: &resource.Leaving[v1alpha1.FileAttributes]{Gone: func(a v1alpha1.FileAttributes) v1alpha1.FileAttributes {
 			return v1alpha1.FileAttributes{Path: a.Path, Ensure: new(resource.Absent)}
 		}},
+		Location: func(a v1alpha1.FileAttributes) string {
+			if a.Recurse != nil && *a.Recurse {
+				return a.Path + "/"
+			}
+			return a.Path
+		},
 		Normalize: func(a *v1alpha1.FileAttributes) { a.Path = "/" + strings.Trim(a.Path, "/") },
 		Validate: func(a v1alpha1.FileAttributes) error {
 			if a.Content != nil && strings.Contains(*a.Content, "refused") {

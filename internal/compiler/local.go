@@ -3,6 +3,7 @@ package compiler
 import (
 	"cmp"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,15 +19,56 @@ import (
 // nil. The entries are in the order of in.Resources, without those that have a problem. Problems name no node. The
 // functions of the input must be safe for concurrent use.
 func Local(in Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
-	problems = local(in, false, func(e v1alpha1.CatalogEntry, _ resource.Resource) { entries = append(entries, e) })
+	problems = local(in, false, use{
+		entry:    func(e v1alpha1.CatalogEntry, _ resource.Resource) { entries = append(entries, e) },
+		withheld: func(*Draft, *Fault) {},
+	})
 	return entries, problems
 }
 
 // Prepare is Local for a caller that applies the entries at once: they are bound to their types, as [catalog.Items] does,
-// and their size is not limited.
-func Prepare(in Input) (items []resource.Item, problems []Problem) {
-	problems = local(in, true, func(e v1alpha1.CatalogEntry, bound resource.Resource) { items = append(items, catalog.Item(e, bound)) })
-	return items, problems
+// and their size is not limited. withheld are the resources with problems.
+func Prepare(in Input) (items []resource.Item, withheld []resource.Withheld, problems []Problem) {
+	known := locations(in)
+	problems = local(in, true, use{
+		entry: func(e v1alpha1.CatalogEntry, bound resource.Resource) { items = append(items, catalog.Item(e, bound)) },
+		withheld: func(d *Draft, f *Fault) {
+			ref := resource.Ref{Kind: d.Entry.Kind, Name: d.Entry.Name}
+			at := known[d.Ref]
+			if at == nil {
+				at = []string{d.Location}
+			}
+			for _, location := range at {
+				withheld = append(withheld, resource.Withheld{Ref: ref, Location: location, Why: f.Reason + ": " + f.Message})
+			}
+		},
+	})
+	return items, withheld, problems
+}
+
+// locations returns where refused resources may manage something, as far as their fragments tell. What is invalid may concern what is
+// below, too.
+func locations(in Input) map[v1alpha1.ResourceRef][]string {
+	all, by := map[v1alpha1.ResourceRef][]string{}, binder{kinds: in.Kinds}
+	for _, r := range in.Fragments {
+		at := by.location(r)
+		if path.IsAbs(at) {
+			at = resource.TreeLocation(at)
+		}
+		all[v1alpha1.RefOf(r)] = append(all[v1alpha1.RefOf(r)], at)
+	}
+	for ref := range in.Refused {
+		if all[ref] == nil {
+			all[ref] = []string{""}
+		}
+	}
+	return all
+}
+
+// use has what is called for the resources of the node.
+type use struct {
+	entry    func(v1alpha1.CatalogEntry, resource.Resource) // without a problem
+	withheld func(*Draft, *Fault)
 }
 
 // Sketch returns all resources of the input with their edges, including those with problems and whatever they select:
@@ -40,8 +82,8 @@ func Sketch(in Input) []resource.Item {
 	return items
 }
 
-// local calls use for each entry of the node that has no problem.
-func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Resource)) []Problem {
+// local uses the resources of the node.
+func local(in Input, bindOnly bool, each use) []Problem {
 	c := &Compiler{}
 	revision := c.draftLocally(in, bindOnly)
 	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
@@ -52,11 +94,12 @@ func local(in Input, bindOnly bool, use func(v1alpha1.CatalogEntry, resource.Res
 	n := a.nodes[0]
 	a.assign(n)
 	for i, d := range n.group.members {
-		if n.group.fault(n, i) != nil {
+		if f := n.group.fault(n, i); f != nil {
+			each.withheld(d, f)
 			continue
 		}
 		made := cmp.Or(n.own[d], &d.rendering)
-		use(made.Entry, made.Bound)
+		each.entry(made.Entry, made.Bound)
 	}
 	return a.findings(nil).Problems(nil)
 }

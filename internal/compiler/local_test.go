@@ -1,12 +1,14 @@
 package compiler_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 func TestLocal(t *testing.T) {
@@ -99,5 +101,63 @@ func TestLocalRendersTemplates(t *testing.T) {
 	want := `{"content":"os processors on here","path":"/a"}`
 	if problems != nil || len(entries) != 1 || string(entries[0].Attributes.Raw) != want {
 		t.Errorf("got %v and %v, want the attributes %s", entries, problems, want)
+	}
+}
+
+func TestPrepareTellsWhereWithheldResourcesManageSomething(t *testing.T) {
+	t.Parallel()
+
+	fragment := func(name, path string) *v1alpha1.File { return file(name, path) }
+	_, withheld, _ := compiler.Prepare(compiler.Input{
+		Nodes: []compiler.Node{node("here", "")}, Kinds: kinds(),
+		Resources: []v1alpha1.Resource{file("a", "/a", requires("File/z")), file("b", "/b"), file("c", "/c", requires("File/x"))},
+		Refused:   map[v1alpha1.ResourceRef]string{"File/x": "mode 888 is no mode", "File/y": "it is there twice", "File/n": "nothing is known of it"},
+		Fragments: []v1alpha1.Resource{fragment("x", "/x"), fragment("y", "/y1"), fragment("y", "/y2")},
+	})
+	at := func(name, location, why string) resource.Withheld {
+		return resource.Withheld{Ref: resource.Ref{Kind: "File", Name: name}, Location: location, Why: why}
+	}
+	want := []resource.Withheld{
+		at("a", "/a", "MissingReference: require names File/z, which does not exist; the node has File/a, File/b, File/c, File/n, File/x and 1 more"),
+		at("c", "/c", "DependsOnProblem: waits for File/x, which is withheld: InvalidSpec"), at("n", "", "InvalidSpec: nothing is known of it"),
+		at("x", "/x/", "InvalidSpec: mode 888 is no mode"), at("y", "/y1/", "InvalidSpec: it is there twice"), at("y", "/y2/", "InvalidSpec: it is there twice"),
+	}
+	if diff := cmp.Diff(want, withheld); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProblemsWithReferencesNameThem(t *testing.T) {
+	t.Parallel()
+
+	_, problems := compiler.Local(compiler.Input{
+		Nodes: []compiler.Node{node("here", "")}, Kinds: kinds(),
+		Resources: []v1alpha1.Resource{
+			file("a", "/a", requires("File/x"), notifies("File/y")), file("b", "/b", requires("File/b")),
+			file("c", "/c", notifies("File/d")), file("d", "/d", notifies("File/e", "File/c")), file("e", "/e"), file("f", "/e"),
+		},
+	})
+	var got []string
+	for _, p := range problems {
+		got = append(got, fmt.Sprintf("%s %s: %s %s", p.Ref, p.Reason, p.Edge.Attribute, p.Edge.Ref))
+	}
+	if diff := cmp.Diff([]string{
+		"File/a MissingReference: notify File/y", "File/a MissingReference: require File/x", "File/b DependencyCycle: require File/b",
+		"File/c DependencyCycle: notify File/d", "File/d DependencyCycle: notify File/c", "File/e Conflict:  ", "File/f Conflict:  ",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyTheFirstMissingReferencesAreExplained(t *testing.T) {
+	t.Parallel()
+
+	var refs []v1alpha1.ResourceRef
+	for i := range 128 {
+		refs = append(refs, v1alpha1.ResourceRef(fmt.Sprintf("File/x%d", i)))
+	}
+	_, problems := compiler.Local(compiler.Input{Nodes: []compiler.Node{node("here", "")}, Kinds: kinds(), Resources: []v1alpha1.Resource{file("a", "/a", requires(refs...))}})
+	if len(problems) != 10 {
+		t.Errorf("%d problems, want 10", len(problems))
 	}
 }

@@ -232,7 +232,7 @@ func TestWithoutAClusterTheMachineActs(t *testing.T) {
 	}
 	in.Nodes[0].Labels = map[string]string{"role": "web"}
 	in.Resources[0].GetTargeting().NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": "dns"}}
-	items, problems := compiler.Prepare(in)
+	items, _, problems := compiler.Prepare(in)
 	if len(items) != 1 || len(problems) > 0 {
 		t.Errorf("with labels, got %d items and %v", len(items), problems)
 	}

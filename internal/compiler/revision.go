@@ -41,6 +41,9 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 	first, targets := map[v1alpha1.ResourceRef]*Draft{}, map[string]*Target{}
 	for i, d := range drafts {
 		if other := first[d.Ref]; other != nil {
+			if other.Location != d.Location {
+				other.Location = ""
+			}
 			other.Fault = fault.New(v1alpha1.ReasonConflict, "%s is defined more than once: give each its own metadata.name", d.Ref)
 			continue
 		}

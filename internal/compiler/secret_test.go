@@ -146,7 +146,7 @@ func TestAnUnavailableSecretIsAProblem(t *testing.T) {
 func TestPrepareBindsSecrets(t *testing.T) {
 	t.Parallel()
 
-	items, problems := compiler.Prepare(compiler.Input{Resources: []v1alpha1.Resource{file("a", "/a", fromSecret("token", "text"), on("web"))}, Kinds: kinds(), Secret: secrets})
+	items, _, problems := compiler.Prepare(compiler.Input{Resources: []v1alpha1.Resource{file("a", "/a", fromSecret("token", "text"), on("web"))}, Kinds: kinds(), Secret: secrets})
 	if len(problems) > 0 || len(items) != 1 || items[0].Invalid != nil || items[0].Resource == nil {
 		t.Fatalf("got %v, %v", items, problems)
 	}

@@ -91,21 +91,23 @@ func (v *validator) others(except int, positions []int) string {
 	return text.ListOf(len(positions)-1, refs)
 }
 
+// maxMissing is the number of missing references of a resource that are explained.
+const maxMissing = 10
+
 func (v *validator) resolveEdges() {
 	for i, d := range v.members {
-		var missing []string
+		missing := 0
 		for _, e := range d.Edges {
 			switch other, ok := v.position[e.Ref]; {
+			case !ok && missing < maxMissing:
+				v.fail(i, fault.New(v1alpha1.ReasonMissingReference, "%s", v.explainMissing(e)).At(e.Attribute, e.Ref))
+				missing++
 			case !ok:
-				missing = append(missing, v.explainMissing(e))
 			case e.First:
 				v.graph.Add(other, i)
 			default:
 				v.graph.Add(i, other)
 			}
-		}
-		if len(missing) > 0 {
-			v.fail(i, fault.New(v1alpha1.ReasonMissingReference, "%s", strings.Join(missing, "; ")))
 		}
 	}
 }
@@ -114,6 +116,9 @@ func (v *validator) resolveEdges() {
 func (v *validator) explainMissing(e edge) string {
 	if v.exists[e.Ref] {
 		return fmt.Sprintf("%s names %s, which does not apply to the same node: see its nodeSelector and when", e.Attribute, e.Ref)
+	}
+	if e.Instead != "" {
+		return fmt.Sprintf("%s names %s, which does not exist: %s", e.Attribute, e.Ref, e.Instead)
 	}
 	kind, _, _ := strings.Cut(string(e.Ref), "/")
 	return fmt.Sprintf("%s names %s, which does not exist; the node has %s", e.Attribute, e.Ref, v.namesOf(kind))
@@ -143,9 +148,19 @@ func (v *validator) findCycles() {
 		}
 		f := fault.New(v1alpha1.ReasonDependencyCycle, "%s is a cycle: remove one of these edges", strings.Join(path, " -> "))
 		for _, i := range component {
-			v.fail(i, f)
+			v.fail(i, v.within(f, i, component))
 		}
 	}
+}
+
+// within returns the fault of a cycle for one of its members, at the edge that the member itself has in it, if any.
+func (v *validator) within(f *fault.Fault, member int, component []int) *fault.Fault {
+	for _, e := range v.members[member].Edges {
+		if other, ok := v.position[e.Ref]; ok && slices.Contains(component, other) {
+			return f.At(e.Attribute, e.Ref)
+		}
+	}
+	return f
 }
 
 // withholdDependents fails the resources after a withheld resource. A cause that needs a person takes precedence over one

@@ -13,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // file is a File as a run has it: bound again each time.
@@ -88,11 +89,7 @@ func TestLookoutFollowsTheCurrentResources(t *testing.T) {
 		t.Error("what is no resource any more is looked at")
 	}
 	put(t, root, "b")
-	select {
-	case <-l.Ready():
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was seen")
-	}
+	patient.Receive(t, "the change is seen", l.Ready())
 	l.See(start)
 	if l.Due().IsZero() {
 		t.Error("what is a new resource is not looked at")

@@ -63,7 +63,7 @@ func TestImperativeResource(t *testing.T) {
 		},
 		"is reported as pending in noop": {
 			with: []func(*engine.Transaction){noop},
-			want: []string{"Act/a Noop", "  created (noop)", "Act/b Noop", "  created (noop)", "  would have been refreshed by 1 event (noop)"},
+			want: []string{"Act/a Noop", "  created (noop)", "Act/b Noop", "  created (noop)", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -157,7 +157,6 @@ func (a Aside) areManaged(nodes []int) bool {
 func (a Aside) Run(ctx context.Context, selected map[resource.Ref]bool) (report.Report, error) {
 	t := a.run.Transaction
 	t.Idle, t.Before, t.Refused, t.Reach = nil, nil, nil, nil
-	t.Withheld = a.run.unknownResources()
 	t.Only = selected
 	t.Selected = func(i resource.Item) bool { return selected[i.Ref] } // what comes after them has its turn in the run
 	result, err := t.Run(ctx, a.run.items)
@@ -190,7 +189,7 @@ func (r *run) notifyAfter(aside report.Report) {
 		for _, n := range r.plan.Refreshes[e.node] {
 			to := r.entries[n]
 			if before := to.situation.Events.Real; !to.done {
-				count(&to.situation.Events, changed[e.Ref])
+				count(&to.situation.Events, changed[e.Ref], nil)
 				to.refreshDue = to.refreshDue || to.situation.Events.Real > before
 			}
 		}

@@ -140,7 +140,7 @@ func TestAuditedChangeTriggersRefresh(t *testing.T) {
 	a.Color = new("blue")
 	w.things["a"] = a
 	const told = "  audit change: previously recorded value of color red has been changed to blue"
-	want := []string{"Thing/a InSync", told, "Thing/s Noop", "  would have been refreshed by 1 event (noop)"}
+	want := []string{"Thing/a InSync", told, "Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"}
 	if diff := cmp.Diff(want, lines(run(noop))); diff != "" || len(store.armed) > 0 {
 		t.Errorf("a run that only reports (-want +got):\n%s\ndue are %v", diff, store.armed)
 	}

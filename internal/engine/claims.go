@@ -28,6 +28,7 @@ func (r *run) prepareClaim(ctx context.Context, e *entry) error {
 	}
 	if c.Deletion == resource.Restore {
 		_, claimed := r.Store.Claims()[c.Key()]
+		e.former = c.Former
 		former, err := e.Resource.Former(ctx, r.writer(e), r.intendedChanges(e, claimed))
 		if err != nil {
 			return err
@@ -53,6 +54,14 @@ func (r *run) saveClaims(group []*entry) error {
 		return fmt.Errorf("cannot note on disk what was there before: %w", err)
 	}
 	return nil
+}
+
+// unclaim makes the claim on a thing of which nothing was changed after all restore what it did before.
+func (r *run) unclaim(e *entry) {
+	if e.claim != nil {
+		e.claim.Former = e.former
+		r.Store.SetClaim(*e.claim)
+	}
 }
 
 // newClaim returns the claim on a resource's thing, with the former values that are known.

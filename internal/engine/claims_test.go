@@ -257,7 +257,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 					{tx: clock(zoned{}, "2026-11-22 12:00:00")},
 				}
 			},
-			said: "Thing/a Skipped not scheduled: outside the time ranges of its schedule", there: "a=red", claims: 1,
+			said: "Thing/a Skipped not scheduled: next window begins 2026-11-22 22:00 UTC", there: "a=red", claims: 1,
 		},
 		"a scheduled deletion is postponed while another resource may manage the thing": {
 			chapters: func(t *testing.T, w *world) []chapter {
@@ -266,7 +266,7 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 					{items: []resource.Item{inTheDark}, tx: clock(zoned{}, "2026-11-21 23:00:00")},
 					{tx: func(tx *engine.Transaction) {
 						clock(zoned{}, "2026-11-22 23:00:00")(tx)
-						tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}}
+						tx.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Thing", Name: "b"}}}
 					}},
 				}
 			},
@@ -347,7 +347,9 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 		},
 		"a withheld resource is not deleted": {
 			chapters: func(t *testing.T, w *world) []chapter {
-				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }
+				withheld := func(tx *engine.Transaction) {
+					tx.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Thing", Name: "a"}}}
+				}
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
 			},
 			there: "a=red", claims: 1,
@@ -363,7 +365,9 @@ func TestDeletionPolicyAppliesWhenTheResourceIsGone(t *testing.T) {
 		},
 		"a deletion is postponed while another resource may manage the thing": {
 			chapters: func(t *testing.T, w *world) []chapter {
-				withheld := func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "b"}} }
+				withheld := func(tx *engine.Transaction) {
+					tx.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Thing", Name: "b"}}}
+				}
 				return []chapter{items(holding(w.item(t, "Thing/a", red), resource.Delete)), {tx: withheld}}
 			},
 			said:  "Thing/a Skipped its resource is gone, but Thing/b may manage the same thing, which is unknown while that is withheld or invalid: correct it first",

@@ -97,15 +97,15 @@ func TestDriftAndIntentionRunByRun(t *testing.T) {
 		"drift after a first run in noop":                     {[]move{{wants: "red", paints: "green", noop: true}, {wants: "red", paints: "blue"}}, []string{"Noop", "Changed color corrective"}},
 		"a first run in noop of what is not there":            {[]move{{wants: "red", noop: true}, red}, []string{"Noop", "Changed"}},
 		"removal reported, and what comes back is drift":      {[]move{red, {wants: "red", removes: true, noop: true}, {wants: "red", paints: "green"}}, []string{"Changed", "Noop ensure", "Changed color corrective"}},
-		"a failure corrects nothing":                          {[]move{red, {wants: "red", paints: "green", fails: true}}, []string{"Changed", "Failed"}},
-		"drift that is corrected after a failure":             {[]move{red, {wants: "red", paints: "green", fails: true}, red}, []string{"Changed", "Failed", "Changed color corrective"}},
+		"a failure corrects nothing":                          {[]move{red, {wants: "red", paints: "green", fails: true}}, []string{"Changed", "Failed color"}},
+		"drift that is corrected after a failure":             {[]move{red, {wants: "red", paints: "green", fails: true}, red}, []string{"Changed", "Failed color", "Changed color corrective"}},
 		"a new intention that is done after a failure":        {[]move{red, {wants: "blue", fails: true}, {wants: "blue"}}, []string{"Changed", "Failed", "Changed"}},
 		"a first run that fails":                              {[]move{{wants: "red", paints: "green", fails: true}, red}, []string{"Failed", "Changed"}},
 		"what is skipped corrects nothing":                    {[]move{red, {wants: "red", paints: "green", skips: true}}, []string{"Changed", "Skipped"}},
 		"drift that is corrected after a skip":                {[]move{red, {wants: "red", paints: "green", skips: true}, red}, []string{"Changed", "Skipped", "Changed color corrective"}},
 		"a new intention that is done after a skip":           {[]move{red, {wants: "blue", skips: true}, {wants: "blue"}}, []string{"Changed", "Skipped", "Changed"}},
 		"drift of a secret is no matter of what was seen":     {[]move{{wants: "red", secret: "x"}, {wants: "red", secret: "x", paints: "red"}}, []string{"Changed", "Changed"}},
-		"a property beside one that fails is remembered":      {[]move{red, {wants: "red", secret: "x", paints: "green", fails: true}, {wants: "red", secret: "x"}}, []string{"Changed", "Failed", "Changed color corrective"}},
+		"a property beside one that fails is remembered":      {[]move{red, {wants: "red", secret: "x", paints: "green", fails: true}, {wants: "red", secret: "x"}}, []string{"Changed", "Failed color", "Changed color corrective"}},
 		"an ensure that was never remembered is no intention": {[]move{{wants: "red", skips: true}, {wants: "red", removes: true}}, []string{"Skipped", "Changed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

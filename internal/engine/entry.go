@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type entry struct {
 	comparison       resource.Comparison
 	generator        *entry // that generated it; nil for a resource of the catalog
 	complete         bool   // all that it generates is in sync
+	waits            bool   // leaves out removals because of withheld resources, and has done all else
 	looked           bool   // asked for other resources of the catalog
 	report           report.ResourceReport
 	began            time.Time
@@ -30,6 +32,8 @@ type entry struct {
 	reported         int             // the place of its report
 	compared         bool            // its state was read and compared
 	pending          bool            // would be changed, or may be once others are
+	decidedOutside   bool            // only an apply can tell the outcome, whatever comes before; see [resource.UnknownError]
+	unknownAfter     *entry          // such a resource that it comes after; nil if there is none
 	readAt           int             // one more than the writes before it was read last; 0 before
 	readErr          error           // of that
 	readEarly        bool            // that was before the run, for its name
@@ -40,7 +44,8 @@ type entry struct {
 	armed            int             // events of earlier runs
 	ended            *resource.Ended // what an earlier process began; nil if it began nothing
 	claim            *claim.Claim
-	notes            string // what the provider told since the last event
+	former           map[string]json.RawMessage // what that restores, without the changes that are being made
+	notes            string                     // what the provider told since the last event
 }
 
 // receive counts pending events of earlier runs.
@@ -64,7 +69,7 @@ func (e *entry) afterChanges() decide.Situation {
 func (e *entry) setLevels() {
 	for i := range e.report.Events {
 		ev := &e.report.Events[i]
-		if ev.Level = e.LogLevel; ev.Status == report.Failure {
+		if ev.Level = e.LogLevel; ev.Status == report.Failure && e.report.State != report.Skipped {
 			ev.Level = resource.LevelErr
 		}
 	}
@@ -111,7 +116,25 @@ func (e *entry) refreshesItself() bool {
 
 // seenInSync reports whether a resource was in sync when it was read last.
 func (e *entry) seenInSync() bool {
-	return e.compared && (e.report.State == report.InSync || e.report.State == report.Changed || e.report.State == report.Refreshed)
+	return e.compared && (e.waits || e.report.State == report.InSync || e.report.State == report.Changed || e.report.State == report.Refreshed)
+}
+
+// tried reports whether there are events about changes of its properties.
+func (e *entry) tried() bool {
+	return slices.ContainsFunc(e.report.Events, func(ev report.Event) bool { return ev.Property != "" && ev.Status != report.Audit })
+}
+
+// differs reports whether a resource is known to differ from its desired state now.
+func (e *entry) differs() bool {
+	switch e.report.State {
+	case report.InSync, report.Changed, report.Refreshed:
+		return false
+	case report.Noop, report.Skipped, report.Failed:
+	}
+	unmade := slices.ContainsFunc(e.report.Events, func(ev report.Event) bool {
+		return ev.Property != "" && (ev.Status == report.Failure || ev.Status == report.Pending)
+	})
+	return len(e.comparison.Changes) > 0 && (unmade || !e.Resource.Traits().Imperative && e.readErr == nil)
 }
 
 // changed reports whether any change of the resource succeeded.
@@ -136,6 +159,14 @@ func (e *entry) fail(err error) {
 	e.report.State = report.Failed
 	if e.report.Message == "" {
 		e.report.Message = text.Error(err)
+	}
+}
+
+// noteUnknown records why only an apply can tell the outcome. The first reason counts.
+func (e *entry) noteUnknown(reason string) {
+	e.decidedOutside = true
+	if e.report.Unknown == "" {
+		e.report.Unknown = reason
 	}
 }
 

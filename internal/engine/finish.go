@@ -21,16 +21,32 @@ func (r *run) finish(e *entry) {
 // conclude sets the state of a resource and notifies its dependents.
 func (r *run) conclude(e *entry) {
 	e.report.State = e.state()
+	r.noteUnknownBefore(e)
 	e.blocksDependents = e.blocksDependents || e.report.State == report.Failed
 	if e.report.State == report.Failed && e.report.Message == "" {
 		e.report.Message = firstFailure(e.report.Events)
 	}
+	r.reportUntried(e)
+	e.report.Differs = e.differs()
 	if !e.began.IsZero() {
 		e.report.Duration = report.Duration(r.Now().Sub(e.began))
 	}
 	e.report.Left = e.report.Left || r.isPartial() && e.situation.Unselected
 	e.setLevels()
 	r.notifyDependents(e)
+}
+
+// reportUntried adds the differences that a resource is known to have although nothing was tried to correct them, because
+// it cannot be changed, or something that it depends on failed.
+func (r *run) reportUntried(e *entry) {
+	if e.tried() || e.situation.Stopped != nil || e.report.State != report.Failed && e.report.State != report.Skipped {
+		return
+	}
+	for _, c := range e.comparison.Changes {
+		ev := r.event(e, c, nil)
+		ev.Status, ev.Message = report.Failure, e.report.Message
+		e.report.Events = append(e.report.Events, ev)
+	}
 }
 
 // remembersNothing reports whether nothing is remembered of a resource, because the whole run is in
@@ -51,7 +67,7 @@ func (r *run) remember(e *entry) {
 	r.recordAudit(e)
 	r.recordLook(e)
 	r.refreshClaim(e)
-	left := e.report.State == report.Failed || e.report.State == report.Skipped
+	left := e.report.State == report.Failed || e.report.State == report.Skipped && !e.waits
 	if (!left || e.situation.Events.Real == 0) && e.refreshDue {
 		// Failing to disarm costs one needless refresh, which is better than a failed run.
 		_ = r.Store.Disarm(r.armedNames(e))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // A catalogView is a generating resource's view of a run.
@@ -54,25 +56,30 @@ func (s catalogView) Names(kind string) iter.Seq[string] {
 	}
 }
 
-func (s catalogView) Missing(kind string) (resource.Ref, bool) {
+func (s catalogView) Withheld(kind string) iter.Seq[resource.Withheld] {
 	s.of.looked = true
 	family := s.family(kind)
-	for _, ref := range s.r.Withheld {
-		if slices.Contains(family, ref.Kind) {
-			return ref, true
+	return func(yield func(resource.Withheld) bool) {
+		for _, w := range s.r.Withheld {
+			if slices.Contains(family, w.Ref.Kind) && !yield(w) {
+				return
+			}
+		}
+		for _, e := range s.r.entries {
+			if e.Resource == nil && slices.Contains(family, e.Ref.Kind) && !yield(e.withheld()) {
+				return
+			}
 		}
 	}
-	for _, e := range s.r.entries {
-		if e.Resource == nil && slices.Contains(family, e.Ref.Kind) {
-			return e.Ref, true
-		}
+}
+
+// withheld describes a resource that could not be bound.
+func (e *entry) withheld() resource.Withheld {
+	w := resource.Withheld{Ref: e.Ref, Location: e.Location}
+	if e.Invalid != nil {
+		w.Why = text.Error(e.Invalid)
 	}
-	for _, refused := range s.r.Refused {
-		if slices.Contains(family, refused.Ref.Kind) {
-			return resource.Ref(refused.Ref), true
-		}
-	}
-	return resource.Ref{}, false
+	return w
 }
 
 func (s catalogView) Unnamed(ctx context.Context, kind string) (resource.Ref, error) {
@@ -106,9 +113,7 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	if decide.Refusal(e.situation).Action != decide.Keep || e.failed() || !e.Resource.Abilities().Generate {
 		return
 	}
-	call := r.call()
-	call.Note = e.addNote
-	h := call.Reader(r.hostOf(e))
+	h := r.generatingReader(e)
 	e.complete = true
 	before := len(r.reports)
 	err := resource.Guarded(func() error {
@@ -127,10 +132,30 @@ func (r *run) generate(ctx context.Context, e *entry) {
 	})
 	if err != nil {
 		e.complete = false
-		e.fail(fmt.Errorf("cannot generate its resources: %w", err))
+		e.endGenerating(err)
 	}
 	r.generators = append(r.generators, generator{e, r.writes})
 	e.attachRemainingNotes()
+}
+
+// generatingReader returns the host as a resource reads it to generate others.
+func (r *run) generatingReader(e *entry) resource.Reader {
+	call := r.call()
+	call.Note = e.addNote
+	if e.situation.Noop || r.isPlan() {
+		call.Planned = r.plannedByNow
+	}
+	return call.Reader(r.hostOf(e))
+}
+
+// endGenerating reports that a resource has not generated all that it should.
+func (e *entry) endGenerating(err error) {
+	if wait, ok := errors.AsType[*resource.WaitError](err); ok {
+		e.waits = true
+		e.report.State, e.report.Message = report.Skipped, text.Error(wait)
+		return
+	}
+	e.fail(fmt.Errorf("cannot generate its resources: %w", err))
 }
 
 // readGenerated reads a generated resource.

@@ -124,29 +124,58 @@ func TestNotesOfGenerateAreReported(t *testing.T) {
 	}
 }
 
-func TestGeneratorLearnsOfMissingResources(t *testing.T) {
-	thing := resource.Ref{Kind: "Thing", Name: "t"}
+func TestGeneratorLearnsOfWithheldResources(t *testing.T) {
+	thing := resource.Withheld{Ref: resource.Ref{Kind: "Thing", Name: "t"}, Location: "/t", Why: "Conflict: of two"}
+	crate := resource.Withheld{Ref: resource.Ref{Kind: "Crate", Name: "c"}}
+	faulty := invalid("Thing/t")
+	faulty.Location = "/f"
 	for name, test := range map[string]struct {
-		items []resource.Item
-		with  func(*engine.Transaction)
-		want  resource.Ref
+		items    []resource.Item
+		withheld []resource.Withheld
+		want     []resource.Withheld
 	}{
-		"none":               {items: []resource.Item{invalid("Crate/c")}},
-		"one that is valid":  {items: []resource.Item{newWorld().item(t, "Thing/t", red)}},
-		"one that was left":  {with: func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Crate", Name: "c"}, thing} }, want: thing},
-		"one that is faulty": {items: []resource.Item{invalid("Crate/c"), invalid("Thing/t")}, want: thing},
-		"one that was refused": {with: func(tx *engine.Transaction) {
-			tx.Refused = []report.ResourceReport{{Ref: report.Ref{Kind: "Crate", Name: "c"}}, {Ref: report.Ref(thing)}}
-		}, want: thing},
+		"none":                         {items: []resource.Item{invalid("Crate/c")}},
+		"one that is valid":            {items: []resource.Item{newWorld().item(t, "Thing/t", red)}},
+		"one that is not in the items": {withheld: []resource.Withheld{crate, thing}, want: []resource.Withheld{thing}},
+		"one that is faulty":           {items: []resource.Item{invalid("Crate/c"), faulty}, want: []resource.Withheld{{Ref: thing.Ref, Location: "/f", Why: "broken"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			if test.with == nil {
-				test.with = func(*engine.Transaction) {}
+			transact(t, append(test.items, w.item(t, "Nest/n", red)), func(tx *engine.Transaction) { tx.Withheld = test.withheld })
+			if diff := cmp.Diff(test.want, w.withheld); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
-			transact(t, append(test.items, w.item(t, "Nest/n", red)), test.with)
-			if w.missing != test.want {
-				t.Errorf("%v is missing, not %v", w.missing, test.want)
+		})
+	}
+}
+
+// What a waiting resource has changed itself is reported and passed on.
+func TestAWaitingGeneratorIsSkipped(t *testing.T) {
+	for name, test := range map[string]struct {
+		given  func(*world)
+		noop   bool
+		want   []string
+		status string
+	}{
+		"once it has changed": {want: []string{"Nest/n Skipped", "  created", "  waits for another", "Thing/a Refreshed", "  refreshed by 1 event"}, status: "changed"},
+		"in sync":             {given: func(w *world) { w.things["n"] = redThing("n") }, want: []string{"Nest/n Skipped", "  waits for another", "Thing/a InSync"}, status: "unchanged"},
+		"in noop":             {noop: true, want: []string{"Nest/n Skipped", "  created (noop)", "  waits for another", "Thing/a Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"}, status: "unchanged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.things["a"] = redThing("a")
+			w.fail["generate n"] = &resource.WaitError{Reason: "waits for another"}
+			if test.given != nil {
+				test.given(w)
+			}
+			n := w.item(t, "Nest/n", red)
+			n.Notify = []resource.Ref{{Kind: "Thing", Name: "a"}}
+			result := transact(t, []resource.Item{n, w.item(t, "Thing/a", red)}, func(tx *engine.Transaction) { tx.Noop = test.noop })
+			if diff := cmp.Diff(test.want, lines(result)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if result.Status != test.status || result.Counts.Skipped != 1 || result.Counts.Failed != 0 {
+				t.Errorf("got %s, %+v", result.Status, result.Counts)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // In noop, the host has none of the run's changes. A check that fails only because an apply would
@@ -58,9 +60,12 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 			e.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
+		if reasons := append(unknownChanges(e.situation.Changes), unknownReasons(errs[i])...); len(reasons) > 0 {
+			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
+		}
 		for _, c := range e.situation.Changes {
 			ev := r.event(e, c, nil)
-			ev.Status, ev.Message = report.Pending, c.Message
+			ev.Status, ev.Message = report.Pending, cmp.Or(c.Pending, c.Message)
 			e.report.Events = append(e.report.Events, ev)
 		}
 		e.attachNotes()
@@ -78,38 +83,85 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		items[i] = e.batchItem()
 	}
-	return bound.PrecheckAll(ctx, r.sharedReaderOf(r.hosts.simulated), items)
+	c := r.call()
+	c.Memo, c.Planned = resource.NewMemo(), r.plannedByNow
+	return bound.PrecheckAll(ctx, c.Reader(r.hosts.simulated), items)
 }
+
+func (r *run) plannedByNow() []any { return r.planned }
 
 // notePending records what an apply would have made before it gets to other resources.
 func (r *run) notePending(e *entry) {
 	e.pending = true
-	if e.situation.Changes[0].Removes() {
-		return
-	}
+	r.planned = append(r.planned, bound.Planned(e.Resource, e.situation.Changes))
 	for _, name := range e.Resource.Keys() {
-		r.pendingKeys[plan.Key{Kind: e.Ref.Kind, Name: name}] = true
+		r.pendingKeys[plan.Key{Kind: e.Ref.Kind, Name: name}] = !e.situation.Changes[0].Removes()
 	}
 }
 
 // obstacle returns what would make the changes of a resource fail, or nil. It leaves out what the
-// run would have resolved before.
+// run would have resolved before. If it may resolve the rest, the outcome is unknown.
 func (r *run) obstacle(e *entry, err error) error {
-	_, provisional := errors.AsType[*resource.ProvisionalError](err)
-	if err == nil || len(r.pendingBefore(e, func(o *entry) bool { return provisional || o.Resource.Traits().SideEffects })) > 0 {
-		return nil
-	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
 	var left []error
-	for _, err := range all {
-		if !r.willResolve(err) {
+	for _, err := range resource.Parts(err) {
+		if _, unknown := errors.AsType[*resource.UnknownError](err); !unknown && !r.willResolve(err) {
 			left = append(left, err)
 		}
 	}
-	return errors.Join(left...)
+	if len(left) == 0 {
+		return nil
+	}
+	provisional := func(err error) bool {
+		_, is := errors.AsType[*resource.ProvisionalError](err)
+		return is
+	}
+	may := r.pendingBefore(e, func(o *entry) bool { return slices.ContainsFunc(left, provisional) || o.decidedOutside })
+	if len(may) == 0 {
+		return errors.Join(left...)
+	}
+	e.noteUnknown("comes after " + text.List(may))
+	return nil
+}
+
+// unknownChanges returns why nobody can tell whether these changes would be made.
+func unknownChanges(changes []resource.Change) []string {
+	var reasons []string
+	for _, c := range changes {
+		if c.Unknown != "" {
+			reasons = append(reasons, c.Unknown)
+		}
+	}
+	return reasons
+}
+
+// unknownReasons returns the reasons of errors about an unknown outcome.
+func unknownReasons(err error) []string {
+	var reasons []string
+	for _, err := range resource.Parts(err) {
+		if unknown, ok := errors.AsType[*resource.UnknownError](err); ok {
+			reasons = append(reasons, unknown.Reason)
+		}
+	}
+	return reasons
+}
+
+// noteUnknownBefore records that an apply may find another state, because foreign code of a resource that this one depends on,
+// directly or not, may change it.
+func (r *run) noteUnknownBefore(e *entry) {
+	if !e.situation.Noop {
+		return
+	}
+	for _, n := range r.plan.Before[e.node] {
+		if before := r.entries[n]; e.unknownAfter == nil && before != e {
+			e.unknownAfter = before.unknownAfter
+			if before.decidedOutside {
+				e.unknownAfter = before
+			}
+		}
+	}
+	if e.unknownAfter != nil && e.compared && e.report.State != report.Failed && e.report.Unknown == "" {
+		e.report.Unknown = "comes after " + e.unknownAfter.Ref.String()
+	}
 }
 
 // willResolve reports whether an error is about something missing that the run would have made by
@@ -124,8 +176,8 @@ func (r *run) willCreate(missing *resource.MissingError) bool {
 	if !strings.HasSuffix(missing.Name, "/") {
 		return r.pendingKeys[plan.Key{Kind: missing.Kind, Name: missing.Name}]
 	}
-	for made := range r.pendingKeys {
-		if made.Kind == missing.Kind && strings.HasPrefix(made.Name, missing.Name) {
+	for made, there := range r.pendingKeys {
+		if there && made.Kind == missing.Kind && strings.HasPrefix(made.Name, missing.Name) {
 			return true
 		}
 	}

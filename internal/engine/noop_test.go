@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -98,7 +99,7 @@ func TestNoopPredictsApply(t *testing.T) {
 			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
 			items: [][]string{{"Thing/y", red}, {"Crate/a", red}, {"Thing/x", red}},
 			want: []string{
-				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there\ny is not there", "Thing/x Noop", "  created (noop)",
+				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there; y is not there", "Thing/x Noop", "  created (noop)",
 			},
 		},
 		"a thing below a directory may be created by the run": {
@@ -116,11 +117,33 @@ func TestNoopPredictsApply(t *testing.T) {
 			items: [][]string{{"Thing/x", `{"ensure":"absent"}`}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  removed (noop)", "Crate/a Failed", "  cannot be applied: x is not there"},
 		},
-		"a resource with side effects may provide things for later ones": {
-			given: func(w *world) { w.fail["precheck a"] = errBroken },
+		"foreign code decides the outcome of a resource, and what those after it find": {
+			given: func(w *world) {
+				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+				w.things["y"] = redThing("y")
+			},
+			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Thing/y", red, "require:Crate/p"}, {"Thing/z", red}},
+			want: []string{
+				"Crate/p Noop", "  created (noop) (unknown: runs a command)", "Thing/x Noop", "  created (noop) (unknown: comes after Crate/p)",
+				"Thing/y InSync", "Thing/z Noop", "  created (noop)",
+			},
+		},
+		"an error counts more than what is unknown": {
+			given: func(w *world) {
+				w.fail["precheck p"] = errors.Join(&resource.UnknownError{Reason: "runs a command"}, errBroken)
+			},
+			items: [][]string{{"Crate/p", red}},
+			want:  []string{"Crate/p Failed", "  cannot be applied: broken"},
+		},
+		"foreign code may provide things for later ones": {
+			given: func(w *world) {
+				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+				w.fail["precheck a"] = errBroken
+			},
 			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Crate/a", red, "require:Thing/x"}},
 			want: []string{
-				"Crate/p Noop", "  created (noop)", "Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
+				"Crate/p Noop", "  created (noop) (unknown: runs a command)", "Thing/x Noop", "  created (noop) (unknown: comes after Crate/p)",
+				"Crate/a Noop", "  created (noop) (unknown: comes after Crate/p)",
 			},
 		},
 	} {
@@ -136,4 +159,20 @@ func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 		did:   []string{"write together a"},
 		want:  []string{"Crate/a Changed", "  created"},
 	}.play(t)
+}
+
+// What foreign code may change is counted, too, although its report is that of a resource in sync.
+func TestUnknownOutcomesAreCounted(t *testing.T) {
+	w := newWorld()
+	w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+	w.things["y"] = redThing("y")
+	r := transact(t, []resource.Item{
+		w.item(t, "Crate/p", red), w.item(t, "Thing/x", red, "require:Crate/p"), w.item(t, "Thing/y", red, "require:Crate/p"), w.item(t, "Thing/z", red),
+	}, planning)
+	if want := (report.Counts{Total: 4, InSync: 1, OutOfSync: 3, Noop: 3, Unknown: 3}); r.Counts != want {
+		t.Errorf("got  %+v\nwant %+v", r.Counts, want)
+	}
+	if got := r.Resources[2].Unknown; got != "comes after Crate/p" {
+		t.Errorf("Thing/y is unknown because %q", got)
+	}
 }

@@ -30,7 +30,7 @@ func TestPlanNeverWritesEvenIfNoopIsFalse(t *testing.T) {
 	}
 	want := []string{
 		"Thing/a Noop", "  created (noop)", "Crate/b Noop", "  created (noop)",
-		"Thing/s Noop", "  would have been refreshed by 2 events (noop)",
+		"Thing/s Noop", "  would have been refreshed by 2 events (noop) (unknown: runs its refresh)",
 		"Thing/child Noop", "  created (noop)", "Nest/n Noop", "  created (noop)",
 	}
 	report := transact(t, items, planning, storing(store), func(tx *engine.Transaction) { tx.OwnerUID = "c" })

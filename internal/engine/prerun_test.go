@@ -207,7 +207,7 @@ func TestSelfRefreshAfterChange(t *testing.T) {
 		},
 		"only for show in noop": {
 			attributes: red, with: []func(*engine.Transaction){noop},
-			want: []string{"Mount/a Noop", "  created (noop)", "  would have been refreshed by 1 event (noop)"},
+			want: []string{"Mount/a Noop", "  created (noop)", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
 		},
 		"later when a part of the change failed": {
 			given: func(w *world) { redA(w); w.fail["color a"] = errBroken }, attributes: `{"color":"blue","secret":"x"}`,

@@ -17,6 +17,7 @@ import (
 // read reads the present state and compares it, unless the resource is refused.
 func (r *run) read(ctx context.Context, e *entry) {
 	if decide.Refusal(e.situation).Action != decide.Keep || r.claimTakenOver(e) {
+		r.readHeldBack(ctx, e)
 		return
 	}
 	r.readAhead(ctx, e)
@@ -31,6 +32,35 @@ func (r *run) read(ctx context.Context, e *entry) {
 	r.compare(e)
 	r.audit(e)
 	e.took += r.Now().Sub(began)
+}
+
+// readHeldBack looks for drift of a resource that is skipped because of what it depends on: that is not corrected, but it is told. A
+// resource that cannot be read is not told about.
+func (r *run) readHeldBack(ctx context.Context, e *entry) {
+	if !e.isHeldBack() || r.Store.Observed(e.thing) == nil {
+		return
+	}
+	if r.choose(e); e.situation.NoProvider != nil || e.situation.Unsupported != nil {
+		return
+	}
+	if !r.isFresh(e) {
+		r.readState(ctx, e)
+	}
+	if e.readErr == nil {
+		r.compareState(e)
+		e.report.OutOfSync = len(e.comparison.Changes) > 0
+	}
+}
+
+// isHeldBack reports whether a resource of the catalog is skipped only because of what it depends on. Commands that an author wrote do
+// not count: reading them may start some.
+func (e *entry) isHeldBack() bool {
+	s := e.situation
+	if len(s.FailedDeps) == 0 || e.Resource == nil || e.Deletes != nil || e.Resource.Traits().Imperative {
+		return false
+	}
+	s.FailedDeps = nil
+	return decide.Refusal(s).Action == decide.Keep
 }
 
 // noteReadError records why a resource was not read: the end of the run, which interrupts reads, or another error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/engine/audit"
 	"github.com/fettle-dev/fettle/internal/engine/decide"
@@ -16,7 +17,7 @@ import (
 // applyEvents handles the events that a resource has received, once its changes are handled.
 func (r *run) applyEvents(ctx context.Context, e *entry) {
 	if e.refreshesItself() {
-		count(&e.situation.Events, e.report.Events)
+		count(&e.situation.Events, e.report.Events, e.situation.Changes)
 	}
 	r.reportEndedRefresh(e)
 	if e.failed() {
@@ -24,20 +25,33 @@ func (r *run) applyEvents(ctx context.Context, e *entry) {
 	}
 	s := e.afterChanges()
 	v := decide.Decide(s)
-	switch v.Action {
-	case decide.Refresh:
+	if v.Action == decide.Refresh {
 		r.refresh(ctx, e, v.Reason)
+		return
+	}
+	e.reportVerdict(s, v)
+}
+
+// reportVerdict reports why nothing more is done about the events of a resource.
+func (e *entry) reportVerdict(s decide.Situation, v decide.Verdict) {
+	switch v.Action {
 	case decide.ReportNoop:
+		e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: v.Reason})
+		if s.Noop {
+			e.noteUnknown("runs its refresh")
+		}
+	case decide.ReportUnknown: // as what notifies it
 		e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: v.Reason})
 	case decide.Await:
 		e.pending = true
 		e.report.State, e.report.Message = report.Noop, v.Reason
+		e.noteUnknown("comes after " + text.List(s.AppliedFirst))
 	case decide.Skip:
 		e.report.State, e.report.Message = report.Skipped, v.Reason
 		e.blocksDependents = len(s.FailedDeps) > 0 && !s.Unselected
 	case decide.Fail:
 		e.report.State, e.report.Message = report.Failed, v.Reason
-	case decide.Keep, decide.Apply: // nothing is left to do
+	case decide.Keep, decide.Apply, decide.Refresh: // nothing is left to do
 	}
 }
 
@@ -107,20 +121,22 @@ func (r *run) reportEndedRefresh(e *entry) {
 func (r *run) notifyDependents(e *entry) {
 	for _, n := range r.plan.Refreshes[e.node] {
 		events := &r.entries[n].situation.Events
-		count(events, e.report.Events)
+		count(events, e.report.Events, e.situation.Changes)
 		countAudits(events, e.report.Events, r.remembersNothing(e))
 	}
 }
 
-// count counts changes that were made or would be.
-func count(n *decide.Events, events []report.Event) {
+// count counts changes that were made, would be, or may be.
+func count(n *decide.Events, events []report.Event, changes []resource.Change) {
 	for _, ev := range events {
-		switch ev.Status {
-		case report.Success:
+		unknown := func(c resource.Change) bool { return c.Property == ev.Property && c.Unknown != "" }
+		switch {
+		case ev.Status == report.Success:
 			n.Real++
-		case report.Pending:
+		case ev.Status == report.Pending && slices.ContainsFunc(changes, unknown):
+			n.Unknown++
+		case ev.Status == report.Pending:
 			n.Noop++
-		case report.Failure, report.Audit: // changed nothing
 		}
 	}
 }

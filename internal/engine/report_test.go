@@ -76,11 +76,11 @@ func TestReportCoversTheWholeRun(t *testing.T) {
 				Property: "ensure", Is: "absent", Should: "present", Status: "success", Level: "info", Message: "created",
 			}}},
 			{Ref: ref("Thing", "s"), Provider: "hand", State: "Refreshed", Events: []report.Event{{Status: "success", Message: "refreshed by 1 event"}}},
-			{Ref: ref("Thing", "p"), Provider: "hand", State: "Noop", OutOfSync: true, Events: []report.Event{{
+			{Ref: ref("Thing", "p"), Provider: "hand", State: "Noop", OutOfSync: true, Differs: true, Events: []report.Event{{
 				Property: "ensure", Is: "absent", Should: "present", Status: "noop", Message: "created",
 			}}},
 			{
-				Ref: ref("Thing", "f"), Provider: "hand", State: "Failed", Duration: 2 * second, OutOfSync: true,
+				Ref: ref("Thing", "f"), Provider: "hand", State: "Failed", Duration: 2 * second, OutOfSync: true, Differs: true,
 				Message: "change of secret from [redacted] to [redacted] failed: broken",
 				Events: []report.Event{
 					{Property: "color", Is: "green", Should: "red", Status: "success", Message: "color changed green to red"},

@@ -112,7 +112,7 @@ func TestBatch(t *testing.T) {
 			},
 			log: []string{"write together a b", "write x (ensure)"},
 			want: []string{
-				"Leaf/a Changed", created, "Leaf/b Failed", created, "  the change did not take effect: ensure is absent, should be present",
+				"Leaf/a Changed", created, "Leaf/b Failed", "  the change did not take effect: ensure is absent, should be present",
 				"Leaf/c Skipped", "  skipped because of failed dependencies: Leaf/b", "Thing/x Changed", created,
 			},
 		},
@@ -126,8 +126,8 @@ func TestBatch(t *testing.T) {
 			},
 			log: []string{"write together a b"},
 			want: []string{
-				"Leaf/a Failed", created, "  cannot verify the change: cannot read the present state: broken",
-				"Leaf/b Failed", created, "  the change did not take effect: ensure is absent, should be present",
+				"Leaf/a Failed", "  cannot verify the change: cannot read the present state: broken",
+				"Leaf/b Failed", "  the change did not take effect: ensure is absent, should be present",
 			},
 		},
 		"reports audits besides changes": {

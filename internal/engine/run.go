@@ -35,6 +35,7 @@ type run struct {
 	owners           map[resource.Ref]*entry           // the resources of the catalog, by the things that they manage
 	providers        map[providerKey]resource.Resource // one that has its provider
 	pendingKeys      map[plan.Key]bool                 // what would be there by now, had the run not only reported
+	planned          []any                             // what would have been changed by now, for [resource.Planned]
 	deferred         []int                             // no provider yet; asked again once something changed
 	progress         bool                              // something was written since they were asked last
 	writes           int                               // so far
@@ -44,12 +45,14 @@ type run struct {
 	generators       []generator                       // in their order
 	generatedChanges map[plan.Key]generatedChange      // by kind and identity: what was changed
 	final            bool                              // nothing more can change: what has no provider fails
+	remembered       *resource.Memo                    // by providers
 }
 
 func newRun(t Transaction, items []resource.Item, read readings) *run {
 	r := &run{
 		Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{},
 		pendingKeys: map[plan.Key]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
+		remembered: resource.NewMemo(),
 	}
 	r.reader = r.call().Reader(r.hosts.all)
 	r.queue = r.plan.Graph.Queue()
@@ -185,7 +188,7 @@ func (r *run) canJoin(ctx context.Context, first, e *entry) bool {
 
 // call returns the context of each call of a provider.
 func (r *run) call() resource.Call {
-	return resource.Call{Bucket: r.Bucket, Stopped: r.interrupted, Trace: r.Trace != nil}
+	return resource.Call{Bucket: r.Bucket, Run: r.remembered, Stopped: r.interrupted, Trace: r.Trace != nil}
 }
 
 // sharedReader returns a reader for calls between which nothing is written, so that they look things
@@ -256,8 +259,8 @@ func (r *run) thingsToKeep() func(thing resource.Ref) bool {
 			things[e.thing] = true
 		}
 	}
-	for _, ref := range r.unknownResources() {
-		doubts[ref.Kind] = true
+	for _, w := range r.Withheld {
+		doubts[w.Ref.Kind] = true
 	}
 	return func(thing resource.Ref) bool {
 		return doubts[thing.Kind] || things[thing]

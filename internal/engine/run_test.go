@@ -150,7 +150,7 @@ func TestRun(t *testing.T) {
 		"noop reads, reports and does nothing, refreshes included": {
 			given: there("s"), with: []func(*engine.Transaction){noop},
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}},
-			want:  []string{"Thing/a Noop", "  created (noop)", "Thing/s Noop", "  would have been refreshed by 1 event (noop)"},
+			want:  []string{"Thing/a Noop", "  created (noop)", "Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
 		},
 		"a cycle fails its members, nothing of them is applied, and the rest goes on": {
 			items: [][]string{
@@ -251,7 +251,7 @@ func TestRun(t *testing.T) {
 			given: func(w *world) { w.forgets["a"] = true },
 			items: [][]string{{"Thing/a", red}},
 			did:   []string{"write a (ensure)"},
-			want:  []string{"Thing/a Failed", "  created", "  the change did not take effect: ensure is absent, should be present"},
+			want:  []string{"Thing/a Failed", "  the change did not take effect: ensure is absent, should be present"},
 		},
 		"a failed property does not fail the others": {
 			given: func(w *world) { there("a")(w); w.fail["color a"] = errBroken },
@@ -293,7 +293,7 @@ func TestRun(t *testing.T) {
 			given: func(w *world) { w.onWrite = func(string) { w.fail["read a"] = errBroken } },
 			items: [][]string{{"Thing/a", red}},
 			did:   []string{"write a (ensure)"},
-			want:  []string{"Thing/a Failed", "  created", "  cannot verify the change: cannot read the present state: broken"},
+			want:  []string{"Thing/a Failed", "  cannot verify the change: cannot read the present state: broken"},
 		},
 		"a bug of a provider fails the resource alone": {
 			given: func(w *world) {

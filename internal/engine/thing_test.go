@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/engine"
-	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
@@ -83,10 +82,9 @@ func TestUnboundResourcePreventsForgettingItsKind(t *testing.T) {
 		item func(*world) []resource.Item
 		with func(*engine.Transaction)
 	}{
-		"invalid":  {func(w *world) []resource.Item { return []resource.Item{w.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
-		"withheld": {nil, func(tx *engine.Transaction) { tx.Withheld = []resource.Ref{{Kind: "Thing", Name: "a"}} }},
-		"refused": {nil, func(tx *engine.Transaction) {
-			tx.Refused = []report.ResourceReport{{Ref: report.Ref{Kind: "Thing", Name: "a"}, State: report.Failed}}
+		"invalid": {func(w *world) []resource.Item { return []resource.Item{w.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
+		"withheld": {nil, func(tx *engine.Transaction) {
+			tx.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Thing", Name: "a"}}}
 		}},
 	} {
 		w, store := newWorld(), newMemory()
@@ -119,7 +117,7 @@ func TestScheduleAndAuditBelongToTheThing(t *testing.T) {
 	}
 	for _, c := range []struct{ namevar, want string }{
 		{"x", "  audit change: newly-recorded value of color is red"},
-		{"x", "  not scheduled: already checked in this period of its schedule (daily)"},
+		{"x", "  not scheduled: already checked in this period of its schedule (daily), due again 2026-01-06 12:00 UTC"},
 		{"y", "  audit change: newly-recorded value of color is blue"},
 	} {
 		if got := run(c.namevar); len(got) != 2 || got[1] != c.want {

@@ -58,11 +58,12 @@ type Transaction struct {
 	Before map[string]time.Duration
 	// IgnoreSchedules manages resources at any time, regardless of their schedules.
 	IgnoreSchedules bool
-	// Refused are the reports of resources that were found invalid before the run. They come first
-	// in its report.
+	// Refused are the reports of withheld resources that were found invalid before the run. They come
+	// first in its report.
 	Refused []report.ResourceReport
-	// Withheld are resources that belong to the host but are missing from the items.
-	Withheld []resource.Ref
+	// Withheld are resources that belong to the host but are missing from the items, including the
+	// Refused.
+	Withheld []resource.Withheld
 	// OwnerUID identifies the object that the catalog comes from. The Deletion policy of an item
 	// applies once no item of the same owner manages its thing any more; a catalog of another owner
 	// deletes nothing by omitting it. "" disables deletions: for items that are not a whole
@@ -144,7 +145,7 @@ func (t Transaction) deletions(ctx context.Context, items []resource.Item, read 
 		return nil
 	}
 	catalog := claims.Catalog{
-		OwnerUID: t.OwnerUID, Items: items, Unknown: t.unknownResources(), Kinds: t.Kinds, Noop: t.Noop,
+		OwnerUID: t.OwnerUID, Items: items, Withheld: t.Withheld, Kinds: t.Kinds, Noop: t.Noop,
 	}
 	left := catalog.Deletions(t.Store)
 	t.readNames(ctx, slices.Concat(items, left), func(i resource.Item) bool { return i.Deletes != nil }, read)
@@ -184,12 +185,3 @@ func (t Transaction) includes(i resource.Item) bool {
 
 // isPlan reports whether the run has no host to change.
 func (t Transaction) isPlan() bool { return t.Host == nil }
-
-// unknownResources returns the resources of the host that are not among the items.
-func (t Transaction) unknownResources() []resource.Ref {
-	all := slices.Clone(t.Withheld)
-	for _, refused := range t.Refused {
-		all = append(all, resource.Ref(refused.Ref))
-	}
-	return all
-}

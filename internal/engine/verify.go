@@ -75,19 +75,20 @@ func (r *run) readAgain(ctx context.Context, group []*entry) {
 		}
 		if r.compareState(e); len(e.comparison.Changes) > 0 {
 			e.report.OutOfSync = true
-			r.failLater(e, fmt.Errorf("was undone in the same run, by %s: %s", text.List(suspects[i]), outOfSync(e.comparison)))
+			r.failLater(e, fmt.Errorf("was undone in the same run, by %s: %s", text.List(suspects[i]), outOfSync(e.comparison.Changes)))
 		}
 	}
 }
 
 // failLater fails a resource that has ended. Its report is replaced and published again.
 func (r *run) failLater(e *entry, err error) {
-	if e.report.State == report.Skipped || e.report.State == report.Failed {
+	if e.report.State == report.Skipped && !e.waits || e.report.State == report.Failed {
 		return
 	}
 	e.report.Message = ""
 	e.fail(err)
 	e.blocksDependents = true
+	e.report.Differs = e.differs()
 	r.remember(e)
 	r.reports[e.reported] = e.report
 	if r.Observe != nil {
@@ -149,12 +150,12 @@ func (r *run) verifyGenerator(ctx context.Context, e *entry, effects []resource.
 			}
 			if other, ok := r.generatedChanges[plan.Key{Kind: c.Ref.Kind, Name: c.identity}]; ok && other.parent != e {
 				r.failLater(e, fmt.Errorf("%s of this resource was undone in the same run, by %s: %s: keep the two apart, as by ignore",
-					c.Ref, other.parent.Ref, outOfSync(c.comparison)))
+					c.Ref, other.parent.Ref, outOfSync(c.comparison.Changes)))
 				r.failLater(other.parent, fmt.Errorf("undid in the same run %s of %s: keep the two apart, as by ignore", c.Ref, e.Ref))
 				return nil
 			}
 			if len(effects) > 0 && !c.situation.Changes[0].Removes() {
-				r.failLater(e, fmt.Errorf("%s of this resource was undone in the same run, by %s: %s", c.Ref, text.List(effects), outOfSync(c.comparison)))
+				r.failLater(e, fmt.Errorf("%s of this resource was undone in the same run, by %s: %s", c.Ref, text.List(effects), outOfSync(c.comparison.Changes)))
 				return nil
 			}
 		}

@@ -52,10 +52,9 @@ type world struct {
 	// nested are the things that a nest generates.
 	nested map[string][]string
 	// remarks is the note of a nest while it generates, and others are the things of its catalog.
-	remarks string
-	others  []string
-	// missing is the thing of which the catalog of a nest may know no more.
-	missing resource.Ref
+	remarks  string
+	others   []string
+	withheld []resource.Withheld // as the catalog of a nest has them
 	// idle are things without anything to refresh.
 	idle map[string]bool
 	// onWrite is called with the name of a thing during its write, or after a batch.
@@ -219,7 +218,7 @@ func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, c re
 	return func(yield func(resource.Resource, error) bool) {
 		h.Note(p.w.remarks)
 		p.w.others = slices.Sorted(c.Names("Thing"))
-		p.w.missing, _ = c.Missing("Thing")
+		p.w.withheld = slices.Collect(c.Withheld("Thing"))
 		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
 		for _, name := range p.w.nested[want.Name] {
 			if c.Has("Thing", name) {

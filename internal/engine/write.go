@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/report"
@@ -128,8 +127,7 @@ func (r *run) recordWrite(e *entry) {
 	}
 }
 
-// verify reads the changed resources again. A resource that is still out of sync fails: the tool did
-// not do what it reported.
+// verify reads the changed resources again, which decides what was changed. A resource that is still out of sync fails.
 func (r *run) verify(ctx context.Context, group []*entry) {
 	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Traits().Imperative || !e.changed() })
 	read := r.readTogether
@@ -138,26 +136,16 @@ func (r *run) verify(ctx context.Context, group []*entry) {
 	}
 	for i, err := range read(ctx, written) {
 		e := written[i]
-		if err == nil {
-			r.compareState(e)
+		if err != nil {
+			e.disbelieve(fmt.Errorf("cannot verify the change: %w", err))
+			continue
 		}
-		switch {
-		case e.failed(): // in part: what was changed is remembered
-		case err != nil:
-			e.fail(fmt.Errorf("cannot verify the change: %w", err))
-		case len(e.comparison.Changes) > 0:
-			e.fail(errors.New("the change did not take effect: " + outOfSync(e.comparison)))
+		r.compareState(e)
+		r.settle(e)
+		if !e.failed() && len(e.comparison.Changes) > 0 { // otherwise in part: what was changed is remembered
+			e.fail(errors.New(ineffective(e.comparison.Changes)))
 		}
 	}
-}
-
-// outOfSync describes what is out of sync.
-func outOfSync(c resource.Comparison) string {
-	var left []string
-	for _, c := range c.Changes {
-		left = append(left, fmt.Sprintf("%s is %s, should be %s", c.Property, cmp.Or(c.Is, resource.Absent), cmp.Or(c.Should, resource.Absent)))
-	}
-	return strings.Join(left, "; ")
 }
 
 // event returns the event for a change.
@@ -166,7 +154,6 @@ func (r *run) event(e *entry, c resource.Change, err error) report.Event {
 	ev.Corrective = r.corrective(e, c)
 	if err != nil {
 		ev.Status = report.Failure
-		ev.Corrective = false
 		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, brief(c.Is), brief(c.Should))
 		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
 	}
@@ -179,7 +166,7 @@ func brief(value string) string {
 	return text.Clip(cmp.Or(value, resource.Absent), most)
 }
 
-// corrective reports whether a change corrects drift: the value differs from the one that a run last
+// corrective reports whether a change is one of drift, corrected or not: the value differs from the one that a run last
 // saw or set.
 func (r *run) corrective(e *entry, c resource.Change) bool {
 	last, known := r.Store.Observed(e.thing)[c.Property]

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // echo responds to every request with a text in which %s is replaced by the request's Authorization header.
@@ -61,7 +61,7 @@ func TestErrorsOmitHeadersEchoedByServer(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nX-Checksum-Sha256: %s\r\nContent-Length: 9\r\n\r\nBearer %s":        "",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: %s\r\n\r\n%s\r\nBearer\r\n0": "",
 	} {
-		source, what := fetch.NewHTTP(time.Minute), fetch.Request{URL: echo(t, answer), Headers: []fetch.Header{{Name: "Authorization", Value: "Bearer s3cret\tt0ken"}}}
+		source, what := fetch.NewHTTP(patient.Limit), fetch.Request{URL: echo(t, answer), Headers: []fetch.Header{{Name: "Authorization", Value: "Bearer s3cret\tt0ken"}}}
 		_, err := source.Ask(t.Context(), what)
 		body, got := source.Get(t.Context(), what)
 		if got == nil {
@@ -95,7 +95,7 @@ func TestConnectionsWithSecretHeadersAreClosed(t *testing.T) {
 	mux.Handle("/near", http.RedirectHandler("/here", http.StatusFound))
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	source := fetch.NewHTTP(time.Minute)
+	source := fetch.NewHTTP(patient.Limit)
 	for _, what := range []fetch.Request{
 		{URL: s.URL + "/here", Headers: []fetch.Header{{Name: "Authorization", Value: "s3cret"}}},
 		{URL: s.URL + "/near", Headers: []fetch.Header{{Name: "Authorization", Value: "s3cret"}}},

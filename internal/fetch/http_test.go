@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const sha = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
@@ -72,7 +73,7 @@ func server(t *testing.T) string {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 
-	at, source := server(t), fetch.NewHTTP(time.Minute)
+	at, source := server(t), fetch.NewHTTP(patient.Limit)
 	for path, want := range map[string]fetch.Answer{
 		"/summed": {
 			Sums:     map[string]string{"sha256": sha, "md5": "5b3d0b97a141bf7a53549f301f610fa1"},
@@ -97,13 +98,12 @@ func TestAsk(t *testing.T) {
 func TestGet(t *testing.T) {
 	t.Parallel()
 
-	at, source := server(t), fetch.NewHTTP(200*time.Millisecond)
+	at, source := server(t), fetch.NewHTTP(patient.Limit)
 	for path, want := range map[string]string{
-		"/plain?token=s3cret":  "",
-		"/nowhere?key=s3cret":  "cannot fetch AT/nowhere: the server responded with 404 Not Found",
-		"/loop?key=s3cret":     "cannot fetch AT/loop: more than 10 redirects",
-		"/torn?token=s3cret":   "cannot fetch AT/torn: unexpected EOF",
-		"/silent?token=s3cret": "cannot fetch AT/silent: the server stopped sending",
+		"/plain?token=s3cret": "",
+		"/nowhere?key=s3cret": "cannot fetch AT/nowhere: the server responded with 404 Not Found",
+		"/loop?key=s3cret":    "cannot fetch AT/loop: more than 10 redirects",
+		"/torn?token=s3cret":  "cannot fetch AT/torn: unexpected EOF",
 	} {
 		body, err := source.Get(t.Context(), fetch.Request{URL: at + path})
 		text := "one\n"
@@ -124,7 +124,7 @@ func TestBodyIsLimited(t *testing.T) {
 
 	at := server(t)
 	for most, want := range map[int64]string{4: "", 3: "cannot fetch AT/plain: it exceeds the limit of 3 bytes"} {
-		body, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", MaxBytes: most})
+		body, err := fetch.NewHTTP(patient.Limit).Get(t.Context(), fetch.Request{URL: at + "/plain", MaxBytes: most})
 		if err == nil {
 			_, err = io.ReadAll(body)
 			err = errors.Join(err, body.Close())
@@ -133,6 +133,25 @@ func TestBodyIsLimited(t *testing.T) {
 			t.Errorf("with at most %d: %v\nwant %s", most, err, want)
 		}
 	}
+}
+
+func TestSilentServerIsNotAwaited(t *testing.T) {
+	t.Parallel()
+
+	at := server(t)
+	patient.Lengthen(t, 200*time.Millisecond, func(silence time.Duration) bool {
+		body, err := fetch.NewHTTP(silence).Get(t.Context(), fetch.Request{URL: at + "/silent?token=s3cret"})
+		if err != nil {
+			return false // the answer did not begin within this time
+		}
+		text, err := io.ReadAll(body)
+		_ = body.Close()
+		want := "cannot fetch " + at + "/silent: the server stopped sending"
+		if string(text) != "one\n" || err == nil || err.Error() != want {
+			t.Errorf("got %q, %v\nwant %s", text, err, want)
+		}
+		return true
+	})
 }
 
 func TestEndlessBodyTimesOut(t *testing.T) {
@@ -145,14 +164,18 @@ func TestEndlessBodyTimesOut(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	body, err := fetch.NewHTTP(time.Minute).Within(50*time.Millisecond).Get(t.Context(), fetch.Request{URL: s.URL})
-	if err == nil {
+	patient.Lengthen(t, 50*time.Millisecond, func(limit time.Duration) bool {
+		body, err := fetch.NewHTTP(patient.Limit).Within(limit).Get(t.Context(), fetch.Request{URL: s.URL})
+		if err != nil {
+			return false // the answer did not begin within this time
+		}
 		_, err = io.ReadAll(body)
 		err = errors.Join(err, body.Close())
-	}
-	if err == nil || !strings.HasSuffix(err.Error(), "the transfer takes too long") {
-		t.Errorf("got %v", err)
-	}
+		if err == nil || !strings.HasSuffix(err.Error(), "the transfer takes too long") {
+			t.Errorf("got %v", err)
+		}
+		return true
+	})
 }
 
 func TestRedirectToInsecureURLIsRejected(t *testing.T) {
@@ -160,7 +183,7 @@ func TestRedirectToInsecureURLIsRejected(t *testing.T) {
 
 	s := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
 	t.Cleanup(s.Close)
-	_, err := fetch.NewHTTP(time.Second).Get(t.Context(), fetch.Request{URL: s.URL})
+	_, err := fetch.NewHTTP(patient.Limit).Get(t.Context(), fetch.Request{URL: s.URL})
 	if err == nil || !strings.HasSuffix(err.Error(), "it redirects to plain http, where anybody on the network path can read and change the content") {
 		t.Errorf("got %v", err)
 	}
@@ -169,7 +192,7 @@ func TestRedirectToInsecureURLIsRejected(t *testing.T) {
 func TestNotFoundIsDistinguished(t *testing.T) {
 	t.Parallel()
 
-	at, source := server(t), fetch.NewHTTP(time.Minute)
+	at, source := server(t), fetch.NewHTTP(patient.Limit)
 	_, err := source.Ask(t.Context(), fetch.Request{URL: at + "/nowhere"})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
@@ -198,7 +221,7 @@ func TestHeadersAreNotSentToOtherHosts(t *testing.T) {
 	one := httptest.NewServer(mux)
 	t.Cleanup(one.Close)
 
-	source := fetch.NewHTTP(time.Minute)
+	source := fetch.NewHTTP(patient.Limit)
 	for _, path := range []string{"/here", "/near", "/far"} {
 		what := fetch.Request{URL: one.URL + path, Headers: []fetch.Header{{Name: "Authorization", Value: "Bearer s3cret"}, {Name: "x-token", Value: "t0ken"}}}
 		_, err := source.Ask(t.Context(), what)
@@ -234,7 +257,7 @@ func TestInvalidHeaderIsRejectedAndHidden(t *testing.T) {
 		{"hOST", "s3cret", "header hOST is set by the HTTP client: remove it"},
 	} {
 		h := fetch.Header{Name: c.name, Value: c.value}
-		_, err := fetch.NewHTTP(time.Minute).Get(t.Context(), fetch.Request{URL: at + "/plain", Headers: []fetch.Header{h}})
+		_, err := fetch.NewHTTP(patient.Limit).Get(t.Context(), fetch.Request{URL: at + "/plain", Headers: []fetch.Header{h}})
 		if problem := h.Problem(); problem == nil || problem.Error() != c.want || err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got  %v, %v\nwant %s", problem, err, c.want)
 		}
@@ -253,7 +276,7 @@ func TestOnlyGivenCertificatesAreTrusted(t *testing.T) {
 	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t)}))
 	for ca, want := range map[string]string{own: "", other: "certificate signed by unknown authority", "": "certificate signed by unknown authority", "x": "ca has no certificate in PEM"} {
-		_, err := fetch.NewHTTP(time.Minute).Ask(t.Context(), fetch.Request{URL: s.URL, CA: ca})
+		_, err := fetch.NewHTTP(patient.Limit).Ask(t.Context(), fetch.Request{URL: s.URL, CA: ca})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("with %.30q: %v, want %s", ca, err, want)
 		}
@@ -268,7 +291,7 @@ func TestRootsAreTrustedUnlessTheRequestHasACA(t *testing.T) {
 	roots.AddCert(s.Certificate())
 	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t)}))
 	secret := []fetch.Header{{Name: "Authorization", Value: "s3cret"}}
-	source := fetch.NewHTTP(time.Minute)
+	source := fetch.NewHTTP(patient.Limit)
 	for name, c := range map[string]struct {
 		what  fetch.Request
 		file  string // SSL_CERT_FILE
@@ -296,7 +319,7 @@ func TestRootsAreTrustedUnlessTheRequestHasACA(t *testing.T) {
 func TestProxyOfTheEnvironmentIsUsed(t *testing.T) {
 	const proxied = "FETTLE_TEST_PROXIED"
 	if os.Getenv(proxied) != "" {
-		_, err := fetch.NewHTTP(time.Minute).Ask(t.Context(), fetch.Request{URL: "https://files.example/a", Roots: x509.NewCertPool()})
+		_, err := fetch.NewHTTP(patient.Limit).Ask(t.Context(), fetch.Request{URL: "https://files.example/a", Roots: x509.NewCertPool()})
 		t.Log(err)
 		return
 	}

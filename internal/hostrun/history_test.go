@@ -30,7 +30,7 @@ func ran(t *testing.T, o hostrun.Options, resources ...report.ResourceReport) {
 func resource(name string, state report.State, message string) report.ResourceReport {
 	return report.ResourceReport{
 		Ref: report.Ref{Kind: "File", Name: name}, State: state, Duration: report.Duration(time.Now().Nanosecond()),
-		Events: []report.Event{{Property: "content", Message: message, Diff: "+secret"}},
+		Events: []report.Event{{Property: "content", Status: report.Success, Message: message, Diff: "+secret"}},
 	}
 }
 

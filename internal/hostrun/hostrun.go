@@ -33,8 +33,12 @@ type Options struct {
 	Limit time.Duration
 	// Wait is the time to wait for another run to end.
 	Wait time.Duration
+	// Waiting is called with the reason, once, if the run has to wait for another. It may be nil.
+	Waiting func(*state.LockedError)
 	// Override runs even if runs are disabled on the host.
 	Override bool
+	// Suspended returns an error if runs are disabled elsewhere than on the host. It may be nil.
+	Suspended func() error
 	// Before and After are commands of the host around a run that is not ReadOnly. If one fails,
 	// the run fails; if Before fails, the run does not take place. After runs in any case, unless a
 	// run was not possible at all.
@@ -50,7 +54,7 @@ type LimitError struct{ Limit time.Duration }
 func (e *LimitError) Error() string { return fmt.Sprintf("its time limit of %s was exceeded", e.Limit) }
 
 // Run runs a transaction with the state and a context that ends with ctx. If the report is empty,
-// there was no run, and the error is a *state.DisabledError, a *state.LockedError or another
+// there was no run, and the error is a *state.DisabledError, that of Suspended, a *state.LockedError or another
 // reason. Otherwise, an error means that the run's state was not saved.
 func Run(ctx context.Context, o Options, transact func(context.Context, engine.Store) (report.Report, error)) (result report.Report, err error) {
 	if err := o.disabled(); err != nil {
@@ -87,7 +91,10 @@ func (o Options) disabled() error {
 	if o.Override {
 		return nil
 	}
-	return state.Disabled(o.Dir)
+	if err := state.Disabled(o.Dir); err != nil || o.Suspended == nil {
+		return err
+	}
+	return o.Suspended()
 }
 
 // around runs the commands around a run.
@@ -143,10 +150,14 @@ func (o Options) open(ctx context.Context) (*state.Store, error) {
 	}
 	waited := time.NewTimer(o.Wait)
 	defer waited.Stop()
-	for {
+	for first := true; ; first = false {
 		store, err := open(o.Dir, o.State)
-		if _, locked := errors.AsType[*state.LockedError](err); !locked || o.Wait <= 0 {
+		locked, is := errors.AsType[*state.LockedError](err)
+		if !is || o.Wait <= 0 {
 			return store, err
+		}
+		if first && o.Waiting != nil {
+			o.Waiting(locked)
 		}
 		again := time.NewTimer(retry)
 		select {

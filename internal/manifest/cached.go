@@ -94,7 +94,7 @@ func (b *batch) restoreObject(p part, k cachedObject) bool {
 		if r == nil {
 			return false
 		}
-		into, b.Documents = r, append(b.Documents, Document{p.line + int(k.line), p.file, string(k.path), r})
+		into, b.Documents = r, append(b.Documents, Document{p.line + int(k.line), p.file, string(k.path), r, p.text, p.line})
 	}
 	return direct.Unmarshal(k.body, into) == nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/aliases"
+	"github.com/fettle-dev/fettle/internal/puppet"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -271,16 +272,36 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		b.fault(o, h.ref(), flaw{"", err.Error()})
 		return
 	}
+	k.types = b.Types
 	flaws, _ := check(ctx, o, k, r)
 	if o.duplicates != nil {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
 	if len(flaws) > 0 {
 		b.fault(o, h.ref(), flaws...)
+		b.Fragments = append(b.Fragments, fragment(h, o.raw))
 		return
 	}
-	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r})
+	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})
 	b.remember(o, h.Kind)
+}
+
+// fragment returns what can be read of an invalid resource: the fields of its spec that can be decoded.
+func fragment(h head, raw []byte) v1alpha1.Resource {
+	_, name, _ := strings.Cut(string(h.ref()), "/")
+	r := v1alpha1.NamedResource(h.Kind, name)
+	var all struct {
+		Spec map[string]stdjson.RawMessage `json:"spec"`
+	}
+	if json.UnmarshalCaseSensitivePreserveInts(raw, &all) != nil {
+		return r
+	}
+	for field, value := range all.Spec {
+		if one, err := stdjson.Marshal(map[string]any{"spec": map[string]any{field: value}}); err == nil {
+			_ = json.UnmarshalCaseSensitivePreserveInts(one, r) // one that cannot be decoded is missing
+		}
+	}
+	return r
 }
 
 // check decodes an object and returns what an API server would reject, and the tree of values that it would store.
@@ -324,6 +345,9 @@ func unknownKind(kind string) string {
 	var all []string
 	for _, r := range v1alpha1.Resources() {
 		names[r.KindName()], all = true, append(all, r.KindName())
+	}
+	if said := puppet.Kind(kind); said != "" {
+		return fmt.Sprintf("unknown kind %s; %s", kind, said)
 	}
 	if near := nearest(kind, names); near != "" {
 		return fmt.Sprintf("unknown kind %s; did you mean %s?", kind, near)

@@ -69,6 +69,9 @@ const wholeObject = "<nil>"
 
 // flaw rewords an API server's error for the author of a manifest.
 func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
+	if said := k.foreign(f, object); said != "" {
+		return flaw{f.Field, said}
+	}
 	at := k.at(f.Field)
 	if value, found := lookup(object, f.Field); found && at != nil {
 		if is, must := typeOf(value), wanted(at); is != must && f.Type == field.ErrorTypeTypeInvalid {
@@ -98,6 +101,9 @@ func (k kindSchema) unknown(path string) string {
 	parent := k.walk(all[:len(all)-1])
 	if parent == nil {
 		return "unknown field"
+	}
+	if said := k.foreignField(all, parent); said != "" {
+		return "unknown field; " + said
 	}
 	if near := nearest(all[len(all)-1], parent.Properties); near != "" {
 		return fmt.Sprintf("unknown field; did you mean %s?", near)

@@ -2,10 +2,13 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
 // A layout finds the lines of fields in a document. It is parsed only for documents with faults. The zero layout
@@ -22,6 +25,52 @@ func layoutOf(p part) layout {
 		return layout{}
 	}
 	return layout{doc.Content[0], p.line - 1, map[*yaml.Node]map[string]int{}}
+}
+
+// A Locator finds the lines of references. It keeps the last document that it looked into. The zero value is ready for use, by one
+// goroutine at a time.
+type Locator struct {
+	of     part
+	layout layout
+}
+
+// Line returns the line of a reference in an attribute of a resource's spec, such as require; that where the resource begins if
+// the attribute does not have it.
+func (l *Locator) Line(d Document, attribute string, ref v1alpha1.ResourceRef) int {
+	if l.of.file != d.file || l.of.line != d.begin || l.of.text == nil {
+		l.of = part{d.file, d.begin, d.text}
+		l.layout = layoutOf(l.of)
+	}
+	return cmp.Or(l.layout.lineOf(joined(d.item, "spec."+attribute), string(ref)), d.line)
+}
+
+// lineOf returns the line of an element of a list; 0 if the list does not have it.
+func (l layout) lineOf(list, element string) int {
+	at := l.node(list)
+	if at == nil || at.Kind != yaml.SequenceNode {
+		return 0
+	}
+	for _, n := range at.Content {
+		if n.Kind == yaml.AliasNode && n.Alias.Value == element || n.Value == element {
+			return l.above + n.Line
+		}
+	}
+	return 0
+}
+
+// node returns the value of a field, nil if it does not exist.
+func (l layout) node(path string) *yaml.Node {
+	at := l.root
+	for _, step := range steps(path) {
+		if at == nil {
+			return nil
+		}
+		_, at = l.child(at, step)
+	}
+	if at != nil && at.Kind == yaml.AliasNode {
+		return at.Alias
+	}
+	return at
 }
 
 // padded returns the text after empty lines, so that a parser counts lines from the beginning of the file.
@@ -81,14 +130,9 @@ func (l layout) keysOf(mapping *yaml.Node) map[string]int {
 
 // duplicates returns the first duplicate keys below a path, more than maxFlaws only if there are.
 func (l layout) duplicates(path string) []placed {
-	if l.root == nil {
+	at := l.node(path)
+	if at == nil {
 		return nil
-	}
-	at := l.root
-	for _, step := range steps(path) {
-		if _, at = l.child(at, step); at == nil {
-			return nil
-		}
 	}
 	found := search{above: l.above}
 	found.below(at, "", maxDepth)

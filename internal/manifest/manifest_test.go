@@ -125,11 +125,19 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"an unknown kind":                    {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
-		"a kind without a similar one":       {replaced("File", "Cron"), []string{"stdin:2: kind: unknown kind Cron; use one of " + kinds()}},
+		"an unknown kind":              {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
+		"a kind without a similar one": {replaced("File", "Gadget"), []string{"stdin:2: kind: unknown kind Gadget; use one of " + kinds()}},
+		"a kind of Puppet":             {replaced("File", "Service"), []string{"stdin:2: kind: unknown kind Service; Puppet's service is SystemService: Kubernetes has a Service"}},
+		"an attribute that Puppet has": {long + "  path: /a\n  selinux_ignore_defaults: true\n", []string{"stdin:8: File/motd: spec.selinux_ignore_defaults: unknown field; Puppet's selinux_ignore_defaults does not exist here: parts of a label that are not set are never changed"}},
+		"a value of Puppet":            {long + "  path: /a\n  backup: false\n", []string{"stdin:8: File/motd: spec.backup: false is Puppet's form: write None"}},
+		"a value that a rule refuses":  {long + "  path: /a\n  source: puppet:///modules/a\n", []string{"stdin:8: File/motd: spec.source: puppet:///modules/a is Puppet's form: use contentFrom with a ConfigMap, or a path or an https URL that the host reads"}},
+		"references in Puppet's form": {long + "  path: /a\n  require:\n  - File/b\n  - Package[nginx]\n  notify: [service/nginx]\n", []string{
+			`stdin:10: File/motd: spec.require[1]: "Package[nginx]" is Puppet's form: write Package/nginx`,
+			`stdin:11: File/motd: spec.notify[0]: "service/nginx" names no resource: write SystemService/nginx`,
+		}},
 		"an unknown version":                 {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
 		"an unknown attribute":               {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
-		"an attribute in Puppet's spelling":  {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; did you mean validateCmd?"}},
+		"an attribute in Puppet's spelling":  {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; Puppet's validate_cmd is validateCmd"}},
 		"an attribute without a similar one": {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
 		"an unknown metadata field":          {replaced("name: motd", "name: motd, lables: {}"), []string{`stdin:1: File/motd: unknown field "metadata.lables"`}},
 		"no name":                            {replaced("name: motd", ""), []string{"stdin:3: metadata.name: is missing: give this File a name"}},

@@ -21,8 +21,10 @@ type Set struct {
 	Secrets    Secrets
 	// Types are the external types of the resources.
 	Types Types
-	// Faults are all errors. The rest of the Set has nothing that a fault is about.
+	// Faults are all errors. The rest of the Set has nothing that a fault is about, except for Fragments.
 	Faults []Fault
+	// Fragments are what can be read of the resources that Faults are about.
+	Fragments []v1alpha1.Resource
 	// Ignored are documents of other API groups, such as "Deployment/web in web.yaml:1".
 	Ignored []string
 	// Digest identifies the documents.
@@ -35,10 +37,15 @@ type Document struct {
 	file     string
 	item     string // of a List, such as items[0]; "" for the document itself
 	Resource v1alpha1.Resource
+	text     []byte // of the document, which begins in line begin
+	begin    int
 }
 
 // Where returns the file and line where the document begins: web.yaml:12.
-func (d Document) Where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
+func (d Document) Where() string { return d.WhereIs(d.line) }
+
+// WhereIs returns a line of the document's file: web.yaml:14.
+func (d Document) WhereIs(line int) string { return fmt.Sprintf("%s:%d", d.file, line) }
 
 // Resources returns the resources of the documents, in order.
 func (s *Set) Resources() []v1alpha1.Resource {
@@ -125,6 +132,7 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 		s.ConfigMaps = append(s.ConfigMaps, b.ConfigMaps...)
 		s.Secrets = append(s.Secrets, b.Secrets...)
 		s.Faults = append(s.Faults, b.Faults...)
+		s.Fragments = append(s.Fragments, b.Fragments...)
 		s.Ignored = append(s.Ignored, b.Ignored...)
 		_, _ = digest.Write(b.hashes) // a hash accepts every write
 		cache.add(b.entries)
@@ -207,6 +215,12 @@ func (s *Set) refuseDuplicates() {
 		first[ref] = d
 	}
 	if len(duplicate) > 0 {
-		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool { return duplicate[v1alpha1.RefOf(d.Resource)] })
+		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool {
+			is := duplicate[v1alpha1.RefOf(d.Resource)]
+			if is {
+				s.Fragments = append(s.Fragments, d.Resource)
+			}
+			return is
+		})
 	}
 }

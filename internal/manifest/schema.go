@@ -18,6 +18,8 @@ type schemas map[string]func() (kindSchema, error)
 // A kindSchema is the schema of a kind.
 type kindSchema struct {
 	*structural.Schema
+	kind      string
+	types     Types    // that references may name, besides the built-in kinds
 	sensitive []string // fields whose values must not be shown, besides those that are passwords
 }
 
@@ -44,7 +46,7 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 	if err != nil {
 		return kindSchema{}, fmt.Errorf("%s: %w", c.Spec.Names.Kind, err)
 	}
-	return kindSchema{Schema: s}, nil
+	return kindSchema{Schema: s, kind: c.Spec.Names.Kind}, nil
 }
 
 // check returns what an API server would reject in an object, except in its metadata.

@@ -196,6 +196,7 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 		return
 	}
 	r := &v1alpha1.External{}
+	d.schema.types = b.Types
 	flaws, tree := check(ctx, o, d.schema, r)
 	if o.duplicates != nil {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
@@ -210,7 +211,7 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 		b.fault(o, h.ref(), flaws...)
 		return
 	}
-	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r})
+	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})
 }
 
 // complete returns a resource as an API server stores it, and with defaults.

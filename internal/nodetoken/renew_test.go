@@ -17,6 +17,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/nodetoken"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 var start = time.Unix(1_800_000_000, 0)
@@ -106,7 +107,7 @@ func waits(t *testing.T, r nodetoken.Renewer, clock *clocktesting.FakeClock, req
 // next advances the clock from timer to timer until there is a request.
 func next(t *testing.T, clock *clocktesting.FakeClock, requests <-chan time.Duration) time.Duration {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patient.Limit)
 	for {
 		select {
 		case got := <-requests:

@@ -70,12 +70,16 @@ type Call struct {
 	Bucket Bucket
 	// Memo is shared by calls between which nothing is written.
 	Memo *Memo
+	// Run is shared by all calls of a run: see [Remember].
+	Run *Memo
 	// Note receives the provider's notes.
 	Note func(text string)
 	// Stopped returns why the run has to stop, or nil.
 	Stopped func() error
 	// Job identifies the Detached commands of the call that have no job of their own.
 	Job host.Job
+	// Planned returns what a plan would have changed by now; see [Planned].
+	Planned func() []any
 	// Trace keeps each state as it was read, before normalization, for [Resource.PropertyStates].
 	Trace bool
 }
@@ -180,6 +184,30 @@ func Once[T any](h Reader, key any, read func() (T, error)) (T, error) {
 		r.value, r.known = value, true
 	}
 	return r.value.(T), nil
+}
+
+// Remember keeps a value under the key until the end of the run, for [Recall]. Without a run it does nothing. Each package uses
+// a key type of its own. Safe for concurrent use.
+func Remember(h Reader, key, value any) {
+	if memo := h.call().Run; memo != nil {
+		r := memo.result(key)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.value, r.known = value, true
+	}
+}
+
+// Recall returns the value that was remembered under the key in this run; ok is false if none was. Safe for concurrent use.
+func Recall[T any](h Reader, key any) (value T, ok bool) {
+	memo := h.call().Run
+	if memo == nil {
+		return value, false
+	}
+	r := memo.result(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	value, ok = r.value.(T)
+	return value, ok && r.known
 }
 
 func (m *Memo) result(key any) *result {

@@ -11,6 +11,8 @@ type Item struct {
 	// Invalid fails the resource without touching the host, such as for invalid attributes or an
 	// unknown kind.
 	Invalid error
+	// Location is where it manages something if it can't be bound; "" if that is unknown: see [Type].Location.
+	Location string
 	// Noop is the resource's own noop; nil inherits the run's.
 	Noop *bool
 	// Provider is the provider that the resource asks for; "" selects the host's default.

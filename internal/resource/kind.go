@@ -45,6 +45,9 @@ type Kind interface {
 	Leaves() bool
 	// Leave binds attributes that remove or restore a thing that no resource manages any more.
 	Leave(ref Ref, attributes json.RawMessage) (Resource, error)
+	// Location returns where a resource with these attributes, in JSON or in the API's type, manages something: see
+	// [Type].Location. They may be invalid.
+	Location(ref Ref, attributes any) string
 	// CheckProvider returns an error unless the kind has a provider of this name, on whatever host;
 	// "" is the default provider.
 	CheckProvider(name string) error
@@ -89,6 +92,8 @@ type Identity interface {
 	CanonicalOf(namevar string) string
 	// FormerName returns the name by which earlier versions of Fettle stored what they remember of the thing.
 	FormerName() string
+	// Location returns where on the host the thing is: see [Type].Location.
+	Location() string
 	// Keys returns the names by which automatic relations find the resource: the canonical name, the namevar and
 	// others.
 	Keys() []string
@@ -138,6 +143,9 @@ type Readable interface {
 type Writable interface {
 	// Write makes the changes that Compare found.
 	Write(ctx context.Context, h Writer, changes []Change) error
+	// Made returns the changes that a Write made of those that were planned, by the states that were read before and after it.
+	// A property whose value is the same was not changed. The desired value is shown as it turned out.
+	Made(planned []Change) []Change
 	// Refresh reacts to events.
 	Refresh(ctx context.Context, h Writer) error
 	// Resume takes over what an earlier process began; see [Resumer]. It stores the state like Read unless it returns

@@ -57,9 +57,21 @@ type Property[A any] struct {
 	// Done replaces the message of a successful change if its two values would say little:
 	// "executed successfully". Optional.
 	Done string
+	// Pending does so for a change that noop prevents: "would have been executed". Optional.
+	Pending string
 	// Failed precedes the error of a failed change if its two values would say nothing: "command
 	// failed". Optional.
 	Failed string
+	// Detail returns what the values do not say about a change, such as the mode of a file that is created: "with mode 0600".
+	// The message ends with it. Optional.
+	Detail func(is, want A) string
+	// Unknown returns why reading can't tell whether a property that seems out of sync is, such as an index that a Write
+	// would update first; "" if it can. A plan reports what it returns as [UnknownError] does, and an apply decides by the
+	// state that it reads after the Write. Optional.
+	Unknown func(is, want A) string
+	// Same reports whether two states that were read, before and after a Write, have the same value: nothing was changed
+	// then, whatever the provider says. The default compares Show, Token and the attribute. Optional.
+	Same func(was, is A) bool
 	// InvalidatesRefresh reports whether reaching the desired value makes a pending refresh
 	// unnecessary, such as for a service that was just started. Optional.
 	InvalidatesRefresh func(want A) bool
@@ -150,10 +162,15 @@ type Change struct {
 	Is, Should         string
 	Message            string // "mode changed 0644 to 0600"
 	Done               string // replaces Message once the change was made; "" keeps it
+	Pending            string // replaces Message of a change that noop prevents; "" keeps it
 	Failed             string // replaces the two values in the message of a failure; "" keeps them
+	Detail             string // ends Message; "" adds nothing
 	Diff               string // "" if there is nothing to show
 	Sensitive          bool
 	InvalidatesRefresh bool
+	// Unknown is why nobody can tell before a Write whether the property is out of sync; "" if it is. Message then says what
+	// may change.
+	Unknown string
 }
 
 // Removes reports whether the change removes the resource.

@@ -137,6 +137,47 @@ func (e *ProvisionalError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ProvisionalError) Unwrap() error { return e.Err }
 
+// An UnknownError is the error of a [Prechecker] about a change whose outcome only an apply can tell, because foreign code, a maintainer
+// script or the network decides it. The change is reported, and marked as unknown. Other errors count more.
+type UnknownError struct {
+	// Reason says in a few words what decides it, such as "runs a command".
+	Reason string
+}
+
+// Error returns the reason.
+func (e *UnknownError) Error() string { return "unknown: " + e.Reason }
+
+// Parts returns the errors that were joined into one, those of a property each as a [PropertyError]; nothing for nil.
+func Parts(err error) (parts []error) {
+	joined, isJoined := err.(interface{ Unwrap() []error })
+	property, isProperty := err.(*PropertyError) //nolint:errorlint // an error around it has more to say
+	switch {
+	case err == nil:
+	case isJoined:
+		for _, err := range joined.Unwrap() {
+			parts = append(parts, Parts(err)...)
+		}
+	case isProperty:
+		for _, err := range Parts(property.Err) {
+			parts = append(parts, &PropertyError{property.Property, err})
+		}
+	default:
+		parts = []error{err}
+	}
+	return parts
+}
+
+// Certain returns an error without each UnknownError in it, for the Write that applies the rules of a [Prechecker].
+func Certain(err error) error {
+	var left []error
+	for _, err := range Parts(err) {
+		if _, unknown := errors.AsType[*UnknownError](err); !unknown {
+			left = append(left, err)
+		}
+	}
+	return errors.Join(left...)
+}
+
 // A PreRunChecker checks whether a run may take place, for types with the trait PreRunCheck. Every
 // run calls it once, noop or not, before it changes anything, with all resources that have a turn
 // and for which the provider is suitable by then. The errors are parallel to wants; each fails its
@@ -205,6 +246,11 @@ type Conditional interface {
 	FeaturesWhere() map[Feature]Where
 }
 
+// A Limited provider says what it lacks on its hosts to have the features of others: "no systemd runs on this host".
+type Limited interface {
+	Limit() string
+}
+
 // A Needing provider declares its requirements on a host as data. It only suits hosts that meet all
 // of them. A provider that embeds another one inherits its needs, like all its methods.
 type Needing interface {
@@ -261,7 +307,7 @@ func (e *NoProviderError) Error() string {
 // handles the generated resources one by one, so there may be very many. It must not generate
 // resources that the catalog contains: those are more specific. Generated resources share the
 // resource's noop, the resource's dependents wait for them, and their events go to the resources
-// that it notifies. An error ends the sequence and fails the resource.
+// that it notifies. An error ends the sequence and fails the resource, except for a [WaitError].
 type Generator[A any] interface {
 	Generate(ctx context.Context, h Reader, want A, c Catalog) iter.Seq2[Resource, error]
 }
@@ -274,9 +320,9 @@ type Catalog interface {
 	// Names returns the names on the host, namevars and other keys, of all resources of a kind, in
 	// no particular order.
 	Names(kind string) iter.Seq[string]
-	// Missing returns a resource of a kind that belongs to the catalog but is in conflict, withheld
-	// or invalid. The thing that it manages is unknown.
-	Missing(kind string) (ref Ref, missing bool)
+	// Withheld returns the resources of a kind, and of those that manage the same things, that belong to the catalog but are not
+	// applied. What they manage must not be removed: see [WaitError].
+	Withheld(kind string) iter.Seq[Withheld]
 	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which thing it
 	// manages is unknown, too. Its provider may have answered with another name than that of the resource. The error is nil
 	// if there is none.

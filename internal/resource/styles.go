@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Simple is a Write in three parts, as in the SimpleProvider of Puppet's Resource API. The change
@@ -27,6 +28,29 @@ func (s Simple[A]) Write(ctx context.Context, h Writer, is, want A, changes []Ch
 		}
 	}
 	return s.Update(ctx, h, is, want, changes)
+}
+
+// A SimpleCheck is a [Prechecker] in three parts, like [Simple].
+type SimpleCheck[A any] struct {
+	Create func(h Reader, is, want A) error
+	Update func(h Reader, is, want A, changes []Change) error
+	Delete func(h Reader, is, want A) error
+}
+
+// Check returns the errors of all writes.
+func (s SimpleCheck[A]) Check(h Reader, writes []Write[A]) []error {
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		switch {
+		case slices.ContainsFunc(w.Changes, Change.Removes):
+			errs[i] = s.Delete(h, w.Is, w.Want)
+		case slices.ContainsFunc(w.Changes, Change.Creates):
+			errs[i] = s.Create(h, w.Is, w.Want)
+		default:
+			errs[i] = s.Update(h, w.Is, w.Want, w.Changes)
+		}
+	}
+	return errs
 }
 
 // OneByOne sets the changed properties one by one, in the order of the changes. A failure does not

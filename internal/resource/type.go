@@ -61,6 +61,10 @@ type Type[A any] struct {
 	// Keys returns further names by which autorelations find the resource, such as a group's
 	// number. Optional.
 	Keys func(A) []string
+	// Location returns where on the host the thing is, so that others know whether they could remove it while the resource is
+	// withheld: a path, [TreeLocation] if everything below the path is managed too, or ~ and a user for something of that user's. ""
+	// is unknown. The attributes may be invalid. Optional: unknown.
+	Location func(want A) string
 	// Exists reports whether a state that was read is that of an existing thing. Default: always.
 	Exists func(is A) bool
 	// Normalize converts equal values to one form (munge). It must be idempotent. It runs on

@@ -127,8 +127,16 @@ func (l Loader) kustomization(dir string) Source {
 	}}
 }
 
+// kustomizations are the names of the file that makes a directory a kustomization. One without an extension is not read, as
+// in kubectl.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml"}
+
+// file is a manifest. A kustomization is none: without its patches, the manifests beside it are only half of the truth.
 func (l Loader) file(name string) Source {
 	return Source{name, func(context.Context) ([]byte, error) {
+		if slices.Contains(kustomizations, filepath.Base(name)) {
+			return nil, fmt.Errorf("%s is a kustomization, which -f does not build: use -k %s", name, filepath.Dir(name))
+		}
 		local, err := l.local(name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", name, err)

@@ -70,13 +70,15 @@ func TestExpandListsRequestedTexts(t *testing.T) {
 }
 
 func TestExpandRejectsUnreadableSources(t *testing.T) {
-	dir := tree(t, map[string]string{"sub/a.yaml": "a"})
+	dir := tree(t, map[string]string{"sub/a.yaml": "a", "web/a.yaml": "a", "web/kustomization.yaml": "resources: [a.yaml]", "old/kustomization.yml": ""})
 	l := source.Loader{Kustomize: func(context.Context, string) ([]byte, error) { return nil, errors.New("no kustomization.yaml") }}
 	for want, r := range map[string]source.Request{
 		"cannot read " + dir + "/none.yaml: no such file or directory":                                                             {Files: []string{dir + "/none.yaml"}},
 		"directory " + dir + " has no .yaml, .yml or .json file; -R also looks in its subdirectories":                              {Files: []string{dir}},
 		"-k cannot be combined with -f or -R: build one kustomization of all, or run twice":                                        {Kustomize: dir, Recursive: true},
 		"cannot build the kustomization " + dir + ": no kustomization.yaml":                                                        {Kustomize: dir},
+		dir + "/web/kustomization.yaml is a kustomization, which -f does not build: use -k " + dir + "/web":                        {Files: []string{dir + "/web"}},
+		dir + "/old/kustomization.yml is a kustomization, which -f does not build: use -k " + dir + "/old":                         {Files: []string{dir + "/old"}},
 		"cannot read http://web.example/a.yaml: http://web.example is not encrypted, and manifests are applied as root: use https": {Files: []string{"http://web.example/a.yaml"}},
 	} {
 		if _, err := read(t, l, r); err == nil || err.Error() != want {

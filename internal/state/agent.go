@@ -41,7 +41,7 @@ func TryLockAgent(dir, holder string) (*AgentLock, error) {
 	name := filepath.Join(dir, agentName)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the lock of agents: %w", err)
+		return nil, fmt.Errorf("cannot open the lock of agents: %w", freeSpace(dir, err))
 	}
 	if err := lockFile(f, name, holder); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -5,12 +5,18 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
 func TestOneAgentActsAtATime(t *testing.T) {
+	synctest.Test(t, oneAgentActsAtATime) // whose clock does not depend on the machine
+}
+
+func oneAgentActsAtATime(t *testing.T) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
 	acting := func(want string, acts bool) {
 		t.Helper()

@@ -2,8 +2,10 @@ package state
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -42,6 +44,26 @@ func outdated() [][]byte {
 // keySize is the size of the key in bytes.
 const keySize = 32
 
+// create makes an empty database unless there is a file. Nobody ever finds half of it, not even if the disk is full.
+func create(file string) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return nil // if there is another error, opening it tells
+	}
+	temp := filepath.Join(filepath.Dir(file), tempPrefix+rand.Text())
+	defer func() { _ = os.Remove(temp) }() // there may be none
+	db, err := bbolt.Open(temp, 0o600, nil)
+	if err == nil {
+		err = db.Close()
+	}
+	if err == nil {
+		err = os.Link(temp, file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another process was faster
+		return err
+	}
+	return syncDir(filepath.Dir(file)) // a new file is only durable once its directory entry is
+}
+
 // openDB opens the database of a directory. It returns errCorrupt for a file that is not a
 // database.
 func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
@@ -53,9 +75,9 @@ func openDB(dir string, opts bbolt.Options) (db *bbolt.DB, err error) {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, &LockedError{Dir: dir}
+		return nil, &LockedError{Dir: dir, Holder: holderOfLock(filepath.Join(dir, dbName))}
 	case isSystem(err):
-		return nil, fmt.Errorf("cannot open the state in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot open the state in %s: %w", dir, freeSpace(dir, err))
 	case errors.Is(err, errCorrupt):
 		return nil, err
 	}

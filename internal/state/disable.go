@@ -19,13 +19,16 @@ type DisabledError struct {
 	Since   time.Time `json:"since"`
 }
 
+// DisabledOnHost begins the message of a DisabledError, by which others tell it from runs that the cluster disabled.
+const DisabledOnHost = "runs are disabled on this host"
+
 // Error names the reason and the fix.
 func (e *DisabledError) Error() string {
 	why := e.Message
 	if why == "" {
 		why = "no reason was given"
 	}
-	return fmt.Sprintf("runs are disabled on this host (%s): enable them with fettle enable", why)
+	return fmt.Sprintf("%s (%s): enable them with fettle enable", DisabledOnHost, why)
 }
 
 // Disable disables runs on the host with this state directory, for the reason in message. It
@@ -52,13 +55,16 @@ func Enable(dir string) error {
 	return nil
 }
 
-// Disabled returns a *DisabledError if runs are disabled, else nil. An unreadable file disables
-// them too.
+// Disabled returns a *DisabledError if runs are disabled, else nil. A damaged file disables them too. Any other error means that
+// this user cannot tell.
 func Disabled(dir string) error {
 	file := filepath.Join(dir, DisabledName)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("cannot tell whether runs are disabled on this host: %w", err)
 	}
 	said := &DisabledError{}
 	if err == nil {

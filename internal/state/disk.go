@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
@@ -19,8 +20,17 @@ func DirOf(root, dir string) (string, error) {
 	return path, nil
 }
 
+// freeSpace adds the remedy to the error of a full disk, or of an exceeded quota.
+func freeSpace(dir string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: free space in %s", err, dir)
+	}
+	return err
+}
+
 // makeDir creates a directory that only root can access. Missing parents get the usual mode.
-func makeDir(dir string) error {
+func makeDir(dir string) (err error) {
+	defer func() { err = freeSpace(filepath.Dir(dir), err) }()
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
@@ -45,6 +55,7 @@ func ReplaceFile(file string, text []byte) error {
 // swapFile atomically replaces a file by a new one of mode 0600. finish is called with the new file
 // before it takes the place of the old one.
 func swapFile(file string, text []byte, finish func(temp *os.File) error) (err error) {
+	defer func() { err = freeSpace(filepath.Dir(file), err) }()
 	temp, err := os.CreateTemp(filepath.Dir(file), tempPrefix+"*")
 	if err != nil {
 		return err

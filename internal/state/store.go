@@ -55,14 +55,6 @@ const (
 	Cluster   Source = "cluster"
 )
 
-// A LockedError reports that another process has the store open: a run is in progress.
-type LockedError struct{ Dir string }
-
-// Error names the directory.
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("another run is in progress on this host and has locked the state in %s: wait for it to end and try again", e.Dir)
-}
-
 // Open opens the store in a directory and creates both if they are missing. An unreadable store is
 // set aside and replaced by a new one, with a warning in [Store.Warnings]. The error is a
 // *LockedError if another process has the store open. The caller closes the store.
@@ -89,8 +81,8 @@ func Open(dir string, opts Options) (*Store, error) {
 }
 
 // OpenReadOnly reads the store in a directory and closes it at once. It locks no one out and saves
-// nothing. A missing or unreadable store is empty. The error is a *LockedError while a run is in
-// progress.
+// nothing. A missing or unreadable store is empty. So is one that this user may not read, with a warning that says what is
+// unknown. The error is a *LockedError while a run is in progress.
 func OpenReadOnly(dir string, opts Options) (*Store, error) {
 	s := newStore(opts)
 	db, err := openDB(dir, bbolt.Options{ReadOnly: true, Timeout: timeout(opts.Wait)})
@@ -100,12 +92,20 @@ func OpenReadOnly(dir string, opts Options) (*Store, error) {
 	case err == nil:
 		err = errors.Join(s.read(db), db.Close())
 	}
-	if errors.Is(err, errCorrupt) {
-		empty := newStore(opts)
-		empty.warnings = []string{fmt.Sprintf("the state in %s could not be read: %v", dir, err)}
-		return empty, nil
+	switch {
+	case errors.Is(err, errCorrupt):
+		return empty(opts, fmt.Sprintf("the state in %s could not be read: %v", dir, err)), nil
+	case errors.Is(err, fs.ErrPermission):
+		return empty(opts, fmt.Sprintf("the state in %s cannot be read by this user: it is unknown which refreshes are pending, which drift is "+
+			"corrective, what was audited before and which contents are secrets, so no content is shown; root can read it", dir)), nil
 	}
 	return s, err
+}
+
+func empty(opts Options, warning string) *Store {
+	s := newStore(opts)
+	s.warnings = []string{warning}
+	return s
 }
 
 func newStore(opts Options) *Store {
@@ -120,7 +120,9 @@ func newStore(opts Options) *Store {
 }
 
 func load(dir string, opts Options) (*Store, error) {
-	_, missing := os.Stat(filepath.Join(dir, dbName))
+	if err := create(filepath.Join(dir, dbName)); err != nil {
+		return nil, fmt.Errorf("cannot make the state in %s: %w", dir, freeSpace(dir, err))
+	}
 	db, err := openDB(dir, bbolt.Options{Timeout: timeout(opts.Wait)})
 	if err != nil {
 		return nil, err
@@ -128,12 +130,6 @@ func load(dir string, opts Options) (*Store, error) {
 	s := newStore(opts)
 	s.db = db
 	if err := s.read(db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if missing == nil {
-		return s, nil
-	}
-	if err := syncDir(dir); err != nil { // a new file is only durable once its directory entry is
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
@@ -231,12 +227,16 @@ func (s *Store) Disarm(refs []resource.Ref) error {
 	return s.setArmed(armed, refs)
 }
 
+func (s *Store) cannotWrite(err error) error {
+	return fmt.Errorf("cannot write the state: %w", freeSpace(filepath.Dir(s.db.Path()), err))
+}
+
 func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error {
 	if maps.Equal(armed, s.armed) {
 		return nil
 	}
 	if err := s.writeArmed(armed, refs); err != nil {
-		return fmt.Errorf("cannot write the state: %w", err)
+		return s.cannotWrite(err)
 	}
 	s.armed = armed
 	return nil
@@ -265,7 +265,7 @@ func (s *Store) Claim(claims []claim.Claim) error {
 		s.claims.set(c.Key(), c)
 	}
 	if err := s.writeClaims(); err != nil {
-		return fmt.Errorf("cannot write the state: %w", err)
+		return s.cannotWrite(err)
 	}
 	clear(s.claims.dirty)
 	return nil
@@ -292,7 +292,7 @@ func (s *Store) Commit() error {
 		return nil
 	}
 	if err := s.writeAll(); err != nil {
-		return fmt.Errorf("cannot write the state: %w", err)
+		return s.cannotWrite(err)
 	}
 	clear(s.observed.dirty)
 	clear(s.audited.dirty)

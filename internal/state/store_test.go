@@ -18,6 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 	"github.com/fettle-dev/fettle/internal/state"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 var _ engine.Store = (*state.Store)(nil)
@@ -250,7 +251,7 @@ func TestStoreLocksOutASecondRun(t *testing.T) {
 	}
 	waited := make(chan error)
 	go func() {
-		s, err := state.Open(dir, state.Options{Wait: time.Minute})
+		s, err := state.Open(dir, state.Options{Wait: patient.Limit})
 		if err == nil {
 			err = s.Close()
 		}

@@ -24,6 +24,15 @@ func Clip(s string, n int) string {
 	return s[:n] + ellipsis
 }
 
+// FirstLine returns the first line of s that is not blank and an ellipsis for the others, or all of s if there are none.
+func FirstLine(s string) string {
+	first, _, more := strings.Cut(strings.TrimSpace(s), "\n")
+	if !more {
+		return s
+	}
+	return strings.TrimRight(first, " \t\r") + ellipsis
+}
+
 // ClipFront is Clip that retains the end of s: an ellipsis and the last bytes.
 func ClipFront(s string, n int) string {
 	if len(s) <= n {

@@ -87,3 +87,13 @@ func TestTrimIncompleteRemovesTheBeginningOfACharacter(t *testing.T) {
 		}
 	}
 }
+
+func TestFirstLine(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", " ": " ", "a b": "a b", "a\n": "a\n", "\n a \r\n\tb": "a...", "set -e\n\nrun\n": "set -e...",
+	} {
+		if got := text.FirstLine(s); got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package text_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
@@ -34,10 +35,17 @@ func TestALogRecordIsOnePrintableLine(t *testing.T) {
 	}
 }
 
-func TestErrorSeparatesJoinedErrorsBySemicolons(t *testing.T) {
+func TestErrorIsInOneLine(t *testing.T) {
 	joined := errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c")))
 	for want, err := range map[string]error{
-		"a; b; c": joined, "x\ny": errors.New("x\ny"), "in f: a\nb\nc": errors.New("in f: " + joined.Error()),
+		"a; b; c":              joined,
+		"x; y":                 errors.New("x\ny"),
+		"in f: a; b; c":        fmt.Errorf("in f: %w", joined),
+		"two errors: * a; * b": errors.New("two errors:\n\t* a\n\t* b\n"),
+		`unknown command "aply" for "fettle"; Did you mean this? apply`: errors.New("unknown command \"aply\" for \"fettle\"\n\nDid you mean this?\n\tapply\n\n"),
+		"exit status 1; output: Exception in main; at a.b(C.java)":      errors.New("exit status 1; output: Exception in main\r\n\tat a.b(C.java)"),
+		"at the end.":   errors.New("at the end.\n"),
+		"  as it is \t": errors.New("  as it is \t"),
 	} {
 		if got := text.Error(err); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -78,25 +78,47 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Error returns the message of an error. The messages of joined errors are separated by semicolons
-// instead of line feeds. It is not escaped.
+// Error returns the message of an error in one line. The messages of joined errors are separated by
+// semicolons. It is not escaped.
 func Error(err error) string { return strings.Join(Errors(err), "; ") }
 
-// Errors returns the messages of joined errors, or the message of any other error. They are not
-// escaped.
+// Errors returns the messages of joined errors, or the message of any other error, each in one line.
+// They are not escaped.
 func Errors(err error) []string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return []string{err.Error()}
+		return []string{unfold(err.Error())}
 	}
 	var all, lines []string
 	for _, e := range joined.Unwrap() {
 		all, lines = append(all, Errors(e)...), append(lines, e.Error())
 	}
 	if err.Error() != strings.Join(lines, "\n") { // the message is not just that of the joined errors
-		return []string{err.Error()}
+		return []string{unfold(err.Error())}
 	}
 	return all
+}
+
+// unfold puts the lines of a message into one, separated by semicolons. Libraries indent lists, and commands their output.
+func unfold(message string) string {
+	if !strings.Contains(message, "\n") {
+		return message
+	}
+	var b strings.Builder
+	for line := range strings.Lines(message) {
+		line = strings.Trim(line, " \t\r\n")
+		switch s := b.String(); {
+		case line == "":
+			continue
+		case s == "":
+		case strings.ContainsRune(".:;,?!", rune(s[len(s)-1])):
+			b.WriteByte(' ')
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // codes matches the escapes that Encode writes: a byte beyond ASCII, or a backslash.

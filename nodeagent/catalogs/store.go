@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -28,6 +29,23 @@ type Target struct {
 // Matches reports whether it is the target of the object's current spec. A nil target matches no object.
 func (t *Target) Matches(nc *v1alpha1.NodeCatalog) bool {
 	return t != nil && t.UID == nc.UID && t.Generation == nc.Generation
+}
+
+// Follow returns the target of an object whose spec differs from that of t only in its generation and its marks, with which the same
+// is to be applied. It returns nil for another one.
+func (t *Target) Follow(nc *v1alpha1.NodeCatalog) *Target {
+	if t == nil || t.UID != nc.UID || t.Generation == nc.Generation || !equality.Semantic.DeepEqual(withoutMarks(t.Spec), withoutMarks(nc.Spec)) {
+		return nil
+	}
+	next := *t
+	next.Generation, next.Spec = nc.Generation, nc.Spec
+	return &next
+}
+
+// withoutMarks returns the part of a spec that says what is to be applied.
+func withoutMarks(spec v1alpha1.NodeCatalogSpec) v1alpha1.NodeCatalogSpec {
+	spec.Held, spec.Disabled, spec.FleetDisabled, spec.Cleanup = nil, nil, nil, nil
+	return spec
 }
 
 // Documents are named texts on disk: a *state.Documents.
@@ -120,6 +138,12 @@ func assemble(n node, get func(name string) (*v1alpha1.Catalog, error)) (*Target
 		return nil, err
 	}
 	return &Target{UID: n.UID, Generation: n.Generation, Spec: n.Spec, Entries: entries, Digest: digest}, nil
+}
+
+// SaveMarks saves a target that [Target.Follow] returned as the last good one: an agent that starts without the cluster must know that runs
+// are disabled.
+func (s *Store) SaveMarks(t *Target) {
+	s.save(node{UID: t.UID, Generation: t.Generation, Spec: t.Spec})
 }
 
 // save makes a spec the last good one, and drops the catalogs that it does not name.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/nodeagent/probe"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // serve serves checks until the test ends, and returns the socket.
@@ -27,7 +28,7 @@ func serveAt(t *testing.T, socket string, checks probe.Checks) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- probe.Serve(ctx, socket, checks) }()
-	const limit, poll = 10 * time.Second, 5 * time.Millisecond
+	const limit, poll = patient.Limit, 5 * time.Millisecond
 	for deadline := time.After(limit); probe.Ask(t.Context(), socket, "up") == nil || !strings.Contains(probe.Ask(t.Context(), socket, "up").Error(), "unknown probe"); {
 		select {
 		case <-deadline:

@@ -34,11 +34,22 @@ func Apply(t *catalogs.Target, change *reports.Proposal) (*catalogs.Target, erro
 	slices.SortFunc(next.Entries, func(a, b v1alpha1.CatalogEntry) int {
 		return slices.Compare([]string{a.Kind, a.Name}, []string{b.Kind, b.Name})
 	})
-	next.Spec.Withheld = nil
-	for _, ref := range change.Withheld {
-		next.Spec.Withheld = append(next.Spec.Withheld, v1alpha1.Withheld{Ref: ref})
-	}
+	next.Spec.Withheld = withheldBy(change)
 	return &next, nil
+}
+
+func withheldBy(change *reports.Proposal) []v1alpha1.Withheld {
+	reasons := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}
+	for _, w := range change.Reasons {
+		reasons[w.Ref] = w
+	}
+	var all []v1alpha1.Withheld
+	for _, ref := range change.Withheld {
+		w := reasons[ref]
+		w.Ref = ref
+		all = append(all, w)
+	}
+	return all
 }
 
 // Unopened returns a target without the values that come from Secrets, and the attributes of its resources that have them. What a

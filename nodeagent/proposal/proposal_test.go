@@ -22,14 +22,15 @@ func TestChangeReplacesAddsAndRemovesEntries(t *testing.T) {
 	next := entry("File", "b")
 	next.Provider = "new"
 	got, err := proposal.Apply(before, &reports.Proposal{
-		Base: "base", Digest: "next", Entries: []v1alpha1.CatalogEntry{next, entry("Exec", "d")}, Remove: []v1alpha1.ResourceRef{"User/c"}, Withheld: []v1alpha1.ResourceRef{"File/w"},
+		Base: "base", Digest: "next", Entries: []v1alpha1.CatalogEntry{next, entry("Exec", "d")}, Remove: []v1alpha1.ResourceRef{"User/c"}, Withheld: []v1alpha1.ResourceRef{"File/w", "File/x"},
+		Reasons: []v1alpha1.Withheld{{Ref: "File/x", Reason: "Conflict", Message: "of two", Location: "/x"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &catalogs.Target{
 		UID: "u", Digest: "next", Entries: []v1alpha1.CatalogEntry{entry("Exec", "d"), entry("File", "a"), next},
-		Spec: v1alpha1.NodeCatalogSpec{Withheld: []v1alpha1.Withheld{{Ref: "File/w"}}},
+		Spec: v1alpha1.NodeCatalogSpec{Withheld: []v1alpha1.Withheld{{Ref: "File/w"}, {Ref: "File/x", Reason: "Conflict", Message: "of two", Location: "/x"}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +26,9 @@ func conditions(s v1alpha1.NodeCatalogStatus, in Input) []metav1.Condition {
 		kind string
 		outcome
 	}{
-		{v1alpha1.ConditionReady, ready(s, problem)},
-		{v1alpha1.ConditionReconciling, reconciling(s, problem)},
-		{v1alpha1.ConditionStalled, stalled(problem)},
+		{v1alpha1.ConditionReady, ready(s, problem, in.Held)},
+		{v1alpha1.ConditionReconciling, reconciling(s, problem, in.Held)},
+		{v1alpha1.ConditionStalled, stalled(problem, in.Held)},
 		{v1alpha1.ConditionDegraded, degraded(s, problem, in.OutdatedTypes)},
 	} {
 		meta.SetStatusCondition(&out, metav1.Condition{
@@ -38,19 +39,22 @@ func conditions(s v1alpha1.NodeCatalogStatus, in Input) []metav1.Condition {
 	return out
 }
 
-func ready(s v1alpha1.NodeCatalogStatus, problem *Problem) outcome {
-	if problem != nil {
+// ready has the first of what keeps the node from its desired state, causes before consequences.
+func ready(s v1alpha1.NodeCatalogStatus, problem *Problem, held *v1alpha1.Held) outcome {
+	switch {
+	case problem != nil:
 		return outcome{metav1.ConditionFalse, problem.Reason, problem.Message}
+	case held != nil:
+		return outcome{metav1.ConditionFalse, v1alpha1.ReasonUpdateHeld, heldMessage(*held)}
 	}
-	if applying := reconciling(s, nil); applying.status == metav1.ConditionTrue {
+	if applying := reconciling(s, nil, nil); applying.status == metav1.ConditionTrue {
 		return outcome{metav1.ConditionFalse, applying.reason, applying.message}
 	}
-	withheld := refsOf(s.Resources, v1alpha1.StateWithheld)
 	switch c := s.Counts; {
+	case c.Withheld > 0:
+		return outcome{metav1.ConditionFalse, v1alpha1.ReasonWithheld, withheld(s)}
 	case c.Failed > 0:
 		return outcome{metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, failures(s)}
-	case len(withheld) > 0:
-		return outcome{metav1.ConditionFalse, v1alpha1.ReasonWithheld, countedList(len(withheld), "withheld", withheld)}
 	case c.Skipped > 0:
 		return outcome{metav1.ConditionFalse, v1alpha1.ReasonSkipped, countedList(int(c.Skipped), "skipped", refsOf(s.Resources, v1alpha1.StateSkipped))}
 	case c.Noop > 0:
@@ -66,8 +70,10 @@ func inSync(n int) string {
 	return fmt.Sprintf("all %d resources are in sync", n)
 }
 
-func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem) outcome {
+func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem, held *v1alpha1.Held) outcome {
 	switch {
+	case problem == nil && held != nil:
+		return outcome{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
 	case problem != nil && problem.Reason == v1alpha1.ReasonApplying:
 		return outcome{metav1.ConditionTrue, v1alpha1.ReasonApplying, problem.Message}
 	case problem != nil || s.Counts != nil && s.AppliedGeneration == s.ObservedGeneration:
@@ -76,12 +82,12 @@ func reconciling(s v1alpha1.NodeCatalogStatus, problem *Problem) outcome {
 	return outcome{metav1.ConditionTrue, v1alpha1.ReasonApplying, fmt.Sprintf("generation %d is not applied yet", s.ObservedGeneration)}
 }
 
-func stalled(problem *Problem) outcome {
-	if problem != nil {
-		switch problem.Reason {
-		case v1alpha1.ReasonCatalogInvalid, v1alpha1.ReasonCatalogUnavailable, v1alpha1.ReasonDisabled:
-			return outcome{metav1.ConditionTrue, problem.Reason, problem.Message}
-		}
+func stalled(problem *Problem, held *v1alpha1.Held) outcome {
+	switch {
+	case problem == nil && held != nil:
+		return outcome{metav1.ConditionTrue, v1alpha1.ReasonUpdateHeld, heldMessage(*held)}
+	case problem != nil && slices.Contains([]string{v1alpha1.ReasonCatalogInvalid, v1alpha1.ReasonCatalogUnavailable, v1alpha1.ReasonDisabled}, problem.Reason):
+		return outcome{metav1.ConditionTrue, problem.Reason, problem.Message}
 	}
 	return outcome{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
 }
@@ -99,6 +105,21 @@ func degraded(s v1alpha1.NodeCatalogStatus, problem *Problem, outdated string) o
 			"facts exceed %d KiB, %d names or %d levels of nesting; not available to templates and when: %s", maxFacts>>10, maxFactNames, maxFactDepth, s.OmittedFacts)}
 	}
 	return outcome{metav1.ConditionFalse, v1alpha1.ReasonSettled, ""}
+}
+
+// heldMessage explains that the manager does not update the node.
+func heldMessage(h v1alpha1.Held) string {
+	return fmt.Sprintf("the node is not updated since %s: it would lose %s, and too many nodes would be deselected at once; kubectl describe fleet.%s shows how to confirm that",
+		h.Since.UTC().Format(time.RFC3339), text.ListOf(len(h.Resources)+int(h.Omitted), h.Resources), v1alpha1.GroupVersion.Group)
+}
+
+// withheld counts failures, too: they must not hide each other.
+func withheld(s v1alpha1.NodeCatalogStatus) string {
+	line := countedList(int(s.Counts.Withheld), "withheld", refsOf(s.Resources, v1alpha1.StateWithheld))
+	if s.Counts.Failed > 0 {
+		line += "; " + failures(s)
+	}
+	return line
 }
 
 func failures(s v1alpha1.NodeCatalogStatus) string {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,12 +40,33 @@ func drift(records []v1alpha1.DriftRecord, run Run, before []v1alpha1.ResourceRe
 		switch {
 		case r.Gone:
 			delete(all, ref)
-		case r.Corrective() && !lasts(was[ref], r):
+		case !r.Corrective():
+		case !lasts(was[ref], r):
 			all[ref] = next(all[ref], ref, r, now)
+		case isCorrected(r):
+			record := all[ref]
+			record.LastSeen, record.Corrected = metav1.NewTime(now), true
+			all[ref] = record
 		}
 	}
+	dropUnmanaged(all, run)
 	markContended(all, run.Contended)
 	return fitRecords(all)
+}
+
+// dropUnmanaged deletes the records of uncorrected drift of what the node no longer manages: there is nothing to correct.
+func dropUnmanaged(all map[v1alpha1.ReportedRef]v1alpha1.DriftRecord, run Run) {
+	if run.Report.Partial {
+		return
+	}
+	managed := map[v1alpha1.ReportedRef]bool{}
+	for _, r := range run.Report.Resources {
+		managed[reportedRef(r.Ref)] = true
+	}
+	for _, w := range withheldFrom(run) {
+		managed[v1alpha1.ReportedRef(w.Ref)] = true
+	}
+	maps.DeleteFunc(all, func(ref v1alpha1.ReportedRef, r v1alpha1.DriftRecord) bool { return !r.Corrected && !managed[ref] })
 }
 
 // markContended marks the records of resources that something else changes again and again.
@@ -59,11 +81,14 @@ func markContended(all map[v1alpha1.ReportedRef]v1alpha1.DriftRecord, contended 
 	}
 }
 
-// lasts reports whether drift is the one that the status before the run has, because it is only reported or cannot be corrected.
+// lasts reports whether drift is the one that the status before the run has, because it was only reported or could not be corrected.
 func lasts(was v1alpha1.ResourceReport, r report.ResourceReport) bool {
-	is := resourceReport(r)
-	return is.State != v1alpha1.StateChanged && was.Corrective && was.State == is.State && equality.Semantic.DeepEqual(was.Changes, is.Changes)
+	left := was.OutOfSync || was.State == v1alpha1.StateNoop // older agents recorded only this
+	return was.Corrective && left && equality.Semantic.DeepEqual(was.Changes, resourceReport(r).Changes)
 }
+
+// isCorrected reports whether the drift of a resource was corrected, all of it and permanently.
+func isCorrected(r report.ResourceReport) bool { return r.Corrected() && r.State != report.Failed }
 
 // next is the record of a resource that has drifted. is may be the zero value.
 func next(is v1alpha1.DriftRecord, ref v1alpha1.ReportedRef, r report.ResourceReport, now time.Time) v1alpha1.DriftRecord {
@@ -72,7 +97,7 @@ func next(is v1alpha1.DriftRecord, ref v1alpha1.ReportedRef, r report.ResourceRe
 		is.Ref, is.FirstSeen = ref, at
 	}
 	is.Count = min(is.Count+1, maxDriftCount)
-	is.LastSeen, is.Corrected, is.Properties, is.Author = at, r.State == report.Changed, nil, authorOf(r)
+	is.LastSeen, is.Corrected, is.Properties, is.Author = at, isCorrected(r), nil, authorOf(r)
 	for _, e := range r.Events {
 		if name := cut(e.Property, maxPropertyName); e.Corrective && len(is.Properties) < maxDriftProperties && !slices.Contains(is.Properties, name) {
 			is.Properties = append(is.Properties, name)

@@ -28,7 +28,7 @@ func drifted(name string, properties ...string) report.ResourceReport {
 // reportedDrift is drift in noop, or drift that could not be corrected.
 func reportedDrift(name, is string, state report.State, status report.EventStatus) report.ResourceReport {
 	r := drifted(name, "mode")
-	r.State, r.Events[0].Is, r.Events[0].Status = state, is, status
+	r.State, r.Differs, r.Events[0].Is, r.Events[0].Status = state, true, is, status
 	return r
 }
 
@@ -64,20 +64,24 @@ func TestDriftIsRecorded(t *testing.T) {
 		runs []results
 		want []v1alpha1.DriftRecord
 	}{
-		"never without drift":                       {[]results{{inSync("a"), changed("b", false), failed("c", "no")}}, nil},
-		"each time that it is corrected":            {[]results{{drifted("a", "mode")}, {inSync("a")}, {drifted("a", "owner", "group", "owner")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, true, "owner", "group")}},
-		"the latest first":                          {[]results{{drifted("b", "mode"), drifted("c", "mode")}, {drifted("a", "mode"), inSync("b")}}, []v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode"), record("c", noon(), noon(), 1, true, "mode")}},
-		"once while it is only reported":            {[]results{{only("0600")}, {only("0600"), changed("b", false)}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
-		"again if something else is reported":       {[]results{{only("0600")}, {only("0777")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, false, "mode")}},
-		"again after it was in sync":                {[]results{{only("0600")}, {inSync("a")}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, false, "mode")}},
-		"once while it cannot be corrected":         {[]results{{stuck("0600")}, {stuck("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
-		"as corrected once that succeeds":           {[]results{{stuck("0600")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
-		"with its author, as long as it is known":   {[]results{{by("\x1b[2J/usr/bin/vi", drifted("a", "mode")), drifted("b", "mode")}}, []v1alpha1.DriftRecord{authored(`\x1b[2J/usr/bin/vi`, record("a", noon(), noon(), 1, true, "mode")), record("b", noon(), noon(), 1, true, "mode")}},
-		"without the author of an earlier one":      {[]results{{by("/usr/bin/vi", drifted("a", "mode"))}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
-		"with its author while it is only reported": {[]results{{by("/usr/bin/vi", only("0600"))}, {only("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{authored("/usr/bin/vi", record("a", noon(), noon(), 1, false, "mode"))}},
-		"until no resource manages the thing":       {[]results{{drifted("a", "mode"), drifted("b", "mode")}, {gone("a"), inSync("b")}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
-		"while a schedule keeps a resource as is":   {[]results{{drifted("a", "mode")}, {left("a"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode")}},
-		"with hostile names of properties escaped":  {[]results{{drifted("a", "mode\x1b[2J\n")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, `mode\x1b[2J\n`)}},
+		"never without drift":                              {[]results{{inSync("a"), changed("b", false), failed("c", "no")}}, nil},
+		"each time that it is corrected":                   {[]results{{drifted("a", "mode")}, {inSync("a")}, {drifted("a", "owner", "group", "owner")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, true, "owner", "group")}},
+		"the latest first":                                 {[]results{{drifted("b", "mode"), drifted("c", "mode")}, {drifted("a", "mode"), inSync("b")}}, []v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode"), record("b", noon(), noon(), 1, true, "mode"), record("c", noon(), noon(), 1, true, "mode")}},
+		"once while it is only reported":                   {[]results{{only("0600")}, {only("0600"), changed("b", false)}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"again if something else is reported":              {[]results{{only("0600")}, {only("0777")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, false, "mode")}},
+		"again after it was in sync":                       {[]results{{only("0600")}, {inSync("a")}, {only("0600")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 2, false, "mode")}},
+		"once while it cannot be corrected":                {[]results{{stuck("0600")}, {stuck("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"as corrected once that succeeds":                  {[]results{{stuck("x")}, {stuck("x")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), twoHours(), 1, true, "mode")}},
+		"as corrected once that is more than noop":         {[]results{{only("x")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 1, true, "mode")}},
+		"again if what is corrected is another one":        {[]results{{stuck("0600")}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
+		"while what it depends on fails":                   {[]results{{reportedDrift("a", "x", report.Skipped, report.Failure)}, {stuck("x")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, false, "mode")}},
+		"with its author, as long as it is known":          {[]results{{by("\x1b[2J/usr/bin/vi", drifted("a", "mode")), drifted("b", "mode")}}, []v1alpha1.DriftRecord{authored(`\x1b[2J/usr/bin/vi`, record("a", noon(), noon(), 1, true, "mode")), record("b", noon(), noon(), 1, true, "mode")}},
+		"without the author of an earlier one":             {[]results{{by("/usr/bin/vi", drifted("a", "mode"))}, {drifted("a", "mode")}}, []v1alpha1.DriftRecord{record("a", noon(), oneHour(), 2, true, "mode")}},
+		"with its author while it is only reported":        {[]results{{by("/usr/bin/vi", only("0600"))}, {only("0600"), changed("b", false)}}, []v1alpha1.DriftRecord{authored("/usr/bin/vi", record("a", noon(), noon(), 1, false, "mode"))}},
+		"until no resource manages the thing":              {[]results{{drifted("a", "mode"), drifted("b", "mode")}, {gone("a"), inSync("b")}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
+		"until a resource that only reports it is deleted": {[]results{{only("0600"), drifted("b", "mode")}, {changed("c", false)}}, []v1alpha1.DriftRecord{record("b", noon(), noon(), 1, true, "mode")}},
+		"while a schedule keeps a resource as is":          {[]results{{drifted("a", "mode")}, {left("a"), changed("b", false)}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, "mode")}},
+		"with hostile names of properties escaped":         {[]results{{drifted("a", "mode\x1b[2J\n")}}, []v1alpha1.DriftRecord{record("a", noon(), noon(), 1, true, `mode\x1b[2J\n`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,12 +46,9 @@ func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1a
 			all = append(all, resourceReport(r))
 		}
 	}
-	for _, w := range run.Withheld {
-		if w.Reason == v1alpha1.ReasonUninstalled { // nobody can correct it
-			continue
-		}
+	for _, w := range withheldFrom(run) {
 		all = append(all, v1alpha1.ResourceReport{
-			Ref: v1alpha1.ReportedRef(w.Ref), State: v1alpha1.StateWithheld, Message: cut(strings.TrimSuffix(w.Reason+": "+w.Message, ": "), maxMessage),
+			Ref: v1alpha1.ReportedRef(w.Ref), State: v1alpha1.StateWithheld, Message: cut(w.Why(), maxMessage),
 		})
 	}
 	slices.SortStableFunc(all, func(a, b v1alpha1.ResourceReport) int {
@@ -110,6 +107,7 @@ func resourceReport(r report.ResourceReport) v1alpha1.ResourceReport {
 		State:      v1alpha1.ResourceState(r.State),
 		Message:    r.Message,
 		Corrective: r.Corrective(),
+		OutOfSync:  r.Differs,
 	}
 	for _, e := range r.Events {
 		if e.Status == report.Audit { // changed nothing
@@ -125,6 +123,11 @@ func resourceReport(r report.ResourceReport) v1alpha1.ResourceReport {
 	}
 	out.Message = cut(out.Message, maxMessage)
 	return out
+}
+
+// withheldFrom returns the resources that a run had to leave alone, without those whose kind is gone: these are no resources any more.
+func withheldFrom(run Run) []v1alpha1.Withheld {
+	return slices.DeleteFunc(slices.Clone(run.Withheld), func(w v1alpha1.Withheld) bool { return !w.IsMissing() })
 }
 
 // fit keeps as many of the first entries as fit. It omits entries that are too large by themselves.

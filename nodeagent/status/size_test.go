@@ -37,7 +37,7 @@ func (h heap) report(i int) report.ResourceReport {
 	states := []report.State{report.InSync, report.Changed, report.Refreshed, report.Noop, report.Skipped, report.Failed}
 	r := report.ResourceReport{
 		Ref: report.Ref{Kind: "File", Name: fmt.Sprintf("/%d%s", i, h.text(4000))}, State: states[h.IntN(len(states))],
-		Message: h.text(5000), OutOfSync: h.IntN(2) == 0, Left: h.IntN(9) == 0,
+		Message: h.text(5000), OutOfSync: h.IntN(2) == 0, Differs: h.IntN(2) == 0, Left: h.IntN(9) == 0,
 	}
 	r.Author = &host.Author{Executable: h.text(4096), Unit: h.text(255), Pod: h.text(64)}
 	for range h.IntN(40) {

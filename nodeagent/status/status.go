@@ -24,6 +24,7 @@ type Input struct {
 	PublicKey    string         // for sealing secrets; "" keeps the previous key
 	Facts        resource.Facts // nil keeps the previous facts
 	Problem      *Problem       // why that generation cannot be applied; nil if it can
+	Held         *v1alpha1.Held // why the manager does not update the node; nil if it does
 	// OutdatedTypes says which external types are used in an older version, and why; "" for none.
 	OutdatedTypes string
 	Run           *Run // a run that is not in the status yet, or nil
@@ -65,7 +66,7 @@ func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogS
 
 // withRun adds a run to the status, unless it is quiet.
 func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.NodeCatalogStatus {
-	counts := runCounts(run.Report, s.Resources)
+	counts := runCounts(run, s)
 	resources, omitted := reports(run, s.Resources, now)
 	records := drift(s.Drift, run, s.Resources, now)
 	if quiet(s, run, counts, resources) {
@@ -116,24 +117,26 @@ func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceRepo
 
 // runCounts counts the resources by state after a run. A resource removed after it left the catalog counts only as
 // changed. A resource outside its schedule counts as in the previous status, or as in sync if not listed there.
-func runCounts(run report.Report, prev []v1alpha1.ResourceReport) v1alpha1.RunCounts {
-	is := run.Counts
+func runCounts(of Run, prev v1alpha1.NodeCatalogStatus) v1alpha1.RunCounts {
+	run, is := of.Report, of.Report.Counts
+	withheld := int32(len(withheldFrom(of)))
 	counts := v1alpha1.RunCounts{
-		Total:     int32(is.Total),
+		Total:     int32(is.Total) + withheld,
 		InSync:    int32(is.InSync + is.Changed + is.Refreshed),
 		Changed:   int32(is.Changed),
 		Failed:    int32(is.Failed),
 		Skipped:   int32(is.Skipped),
+		Withheld:  withheld,
 		Noop:      int32(is.Noop),
 		Refreshed: int32(is.Refreshed),
 	}
-	before := byRef(prev)
+	before := byRef(prev.Resources)
 	for _, r := range run.Resources {
 		if r.Gone { // no longer a resource of the node
 			counts.Total--
 			counts.InSync--
 		}
-		if r.OutOfSync && (r.State == report.Noop || r.State == report.Failed) {
+		if r.Differs {
 			counts.OutOfSync++
 		}
 		if !r.Left {
@@ -161,7 +164,7 @@ func countPrevious(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport) {
 	default:
 		c.InSync++
 	}
-	if len(was.Changes) > 0 && (was.State == v1alpha1.StateFailed || was.State == v1alpha1.StateNoop) {
+	if was.OutOfSync {
 		c.OutOfSync++
 	}
 }

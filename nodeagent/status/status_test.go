@@ -39,12 +39,25 @@ func changed(name string, corrective bool) report.ResourceReport {
 
 func noop(name string) report.ResourceReport {
 	r := changed(name, false)
-	r.State, r.Events[0].Status = report.Noop, report.Pending
+	r.State, r.Differs, r.Events[0].Status = report.Noop, true, report.Pending
 	return r
 }
 
 func failed(name, message string) report.ResourceReport {
 	return report.ResourceReport{Ref: report.Ref{Kind: "File", Name: name}, State: report.Failed, Message: message}
+}
+
+// failing is drift that could not be corrected, and heldBack is drift of a resource that is skipped.
+func failing(name string) report.ResourceReport {
+	r := changed(name, true)
+	r.State, r.Differs, r.Events[0].Status = report.Failed, true, report.Failure
+	return r
+}
+
+func heldBack(name string) report.ResourceReport {
+	r := failing(name)
+	r.State = report.Skipped
+	return r
 }
 
 func skipped(name string) report.ResourceReport {
@@ -147,7 +160,24 @@ func TestStatusOfRun(t *testing.T) {
 			[]results{{failed("a", "no"), changed("b", false), noop("c")}, {left("a"), left("b"), left("c")}},
 			told{noon(), v1alpha1.RunCounts{Total: 3, InSync: 1, Changed: 1, OutOfSync: 1, Failed: 1, Noop: 1}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
-				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
+				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, OutOfSync: true, Since: stamp(noon())},
+			}},
+		},
+		"counts whatever is known to differ as out of sync": {
+			[]results{{failing("a"), failed("b", "no"), heldBack("c"), skipped("d"), noop("e"), changed("f", true)}},
+			told{noon(), v1alpha1.RunCounts{Total: 6, InSync: 1, Changed: 1, OutOfSync: 3, Failed: 2, Skipped: 2, Noop: 1}, []v1alpha1.ResourceReport{
+				{Ref: "File/a", State: v1alpha1.StateFailed, Changes: mode, Corrective: true, OutOfSync: true, Since: stamp(noon())},
+				{Ref: "File/b", State: v1alpha1.StateFailed, Message: "no", Since: stamp(noon())},
+				{Ref: "File/c", State: v1alpha1.StateSkipped, Changes: mode, Corrective: true, OutOfSync: true, Since: stamp(noon())},
+				{Ref: "File/d", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/a", Since: stamp(noon())},
+				{Ref: "File/e", State: v1alpha1.StateNoop, Changes: mode, OutOfSync: true, Since: stamp(noon())},
+				{Ref: "File/f", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
+			}},
+		},
+		"and does so while its schedule keeps a resource as it is": {
+			[]results{{failing("a"), changed("b", false)}, {left("a"), changed("b", false)}},
+			told{oneHour(), v1alpha1.RunCounts{Total: 2, InSync: 1, Changed: 1, OutOfSync: 1, Failed: 1}, []v1alpha1.ResourceReport{
+				{Ref: "File/a", State: v1alpha1.StateFailed, Changes: mode, Corrective: true, OutOfSync: true, Since: stamp(noon())},
 			}},
 		},
 		"skips a resource until its schedule first allows it": {
@@ -161,8 +191,8 @@ func TestStatusOfRun(t *testing.T) {
 			told{noon(), v1alpha1.RunCounts{Total: 5, InSync: 1, Changed: 1, OutOfSync: 2, Failed: 1, Skipped: 1, Noop: 2}, []v1alpha1.ResourceReport{
 				failure("no", noon()),
 				{Ref: "File/b", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/a", Since: stamp(noon())},
-				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
-				{Ref: "File/d", State: v1alpha1.StateNoop, Changes: mode, Since: stamp(noon())},
+				{Ref: "File/c", State: v1alpha1.StateNoop, Changes: mode, OutOfSync: true, Since: stamp(noon())},
+				{Ref: "File/d", State: v1alpha1.StateNoop, Changes: mode, OutOfSync: true, Since: stamp(noon())},
 				{Ref: "File/e", State: v1alpha1.StateChanged, Changes: mode, Corrective: true, Since: stamp(noon())},
 			}},
 		},
@@ -245,6 +275,11 @@ func TestConditions(t *testing.T) {
 		r.Withheld = []v1alpha1.Withheld{{Ref: "File/c", Reason: "Conflict", Message: "two"}}
 		return r
 	}
+	withheldAndFailed := func() *status.Run {
+		r := ran(noon(), failed("a", "no"), skipped("b"))
+		r.Withheld = withheld().Withheld
+		return r
+	}
 	uninstalled := ran(noon(), inSync("a"))
 	uninstalled.Withheld = []v1alpha1.Withheld{{Ref: "DNSZone/c", Reason: "Uninstalled"}}
 	for name, c := range map[string]struct {
@@ -274,6 +309,23 @@ func TestConditions(t *testing.T) {
 				"Reconciling False Settled", "Stalled False Settled",
 				"Degraded True ResourcesFailed: 6 failed: File/a, File/c, File/d, File/e, File/f and 1 more",
 			},
+		},
+		"some are withheld and others fail": {
+			status.Input{Run: withheldAndFailed()},
+			[]string{"Ready False Withheld: 1 withheld: File/c; 1 failed: File/a", "Reconciling False Settled", "Stalled False Settled", "Degraded True ResourcesFailed: 1 failed: File/a"},
+		},
+		"held, and some are withheld": {
+			status.Input{Run: withheld(), Held: &v1alpha1.Held{Since: *stamp(noon()), Resources: []v1alpha1.ResourceRef{"File/a"}}},
+			[]string{
+				"Ready False UpdateHeld: the node is not updated since 2026-01-02T12:00:00Z: it would lose File/a, and too many nodes would be deselected at once; kubectl describe fleet.fettle.dev shows how to confirm that",
+				"Reconciling False Settled",
+				"Stalled True UpdateHeld: the node is not updated since 2026-01-02T12:00:00Z: it would lose File/a, and too many nodes would be deselected at once; kubectl describe fleet.fettle.dev shows how to confirm that",
+				"Degraded False Settled",
+			},
+		},
+		"held, and disabled": {
+			status.Input{Held: &v1alpha1.Held{}, Problem: &status.Problem{Reason: "Disabled", Message: "work"}},
+			[]string{"Ready False Disabled: work", "Reconciling False Settled", "Stalled True Disabled: work", "Degraded False Settled"},
 		},
 		"some are withheld": {
 			status.Input{Run: withheld()},
@@ -318,6 +370,26 @@ func TestConditions(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestWithheldResourcesAreCounted(t *testing.T) {
+	t.Parallel()
+
+	run := ran(noon(), inSync("a"), failed("b", "no"))
+	for i := range 60 { // more than are listed
+		run.Withheld = append(run.Withheld, v1alpha1.Withheld{Ref: v1alpha1.ResourceRef(fmt.Sprintf("File/w%02d", i)), Reason: "Conflict"})
+	}
+	run.Withheld = append(run.Withheld, v1alpha1.Withheld{Ref: "DNSZone/c", Reason: "Uninstalled"}) // no resource any more
+	s, _ := status.Next(v1alpha1.NodeCatalogStatus{}, status.Input{Now: noon(), Generation: 3, Run: run})
+	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 62, InSync: 1, Failed: 1, Withheld: 60}, s.Counts); diff != "" {
+		t.Error(diff)
+	}
+	drifts := partial(oneHour(), drifted("a", "mode"), left("b"))
+	drifts.Withheld = run.Withheld
+	s, _ = status.Next(s, status.Input{Now: oneHour(), Generation: 3, Run: drifts})
+	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 62, InSync: 1, Changed: 1, Failed: 1, Withheld: 60}, s.Counts); diff != "" {
+		t.Errorf("after a partial run: %s", diff)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -49,14 +50,14 @@ func environment(a Attributes) []string {
 // unlimited is longer than any command runs.
 const unlimited = 100 * 365 * 24 * time.Hour
 
-func timeout(seconds *int32) time.Duration {
+func timeout(seconds *v1alpha1.Seconds) time.Duration {
 	switch {
 	case seconds == nil:
 		return 300 * time.Second
 	case *seconds == 0:
 		return unlimited
 	}
-	return time.Duration(*seconds) * time.Second
+	return min(seconds.Duration(), unlimited)
 }
 
 // nameOrNumber parses a user or a group. A name of digits is a number.
@@ -80,6 +81,14 @@ func credentials(h host.Reader, a Attributes) (*host.Credentials, error) {
 	groups, err := accounts.ReadGroups(h)
 	if err != nil {
 		return nil, err
+	}
+	return credentialsAmong(users, groups, a)
+}
+
+// credentialsAmong is credentials on a host with these accounts.
+func credentialsAmong(users accounts.Users, groups accounts.Groups, a Attributes) (*host.Credentials, error) {
+	if a.User == nil && a.Group == nil {
+		return nil, nil
 	}
 	user, known, err := userOf(users, a.User)
 	if err != nil {

@@ -63,13 +63,14 @@ func Type() *resource.Type[Attributes] {
 }
 
 // notRun is the present value of returns if the command is to run.
-const notRun = "notrun"
+const notRun = "not run"
 
 func returns() resource.Property[Attributes] {
 	return resource.Property[Attributes]{
 		Name:    "returns",
 		Doc:     "Exit codes that mean success; 0 by default.",
 		Done:    "executed successfully",
+		Pending: "would have been executed",
 		Failed:  "command failed",
 		Managed: func(want Attributes) bool { return want.Command != "" },
 		InSync:  func(is, _ Attributes) bool { return !is.due },
@@ -92,7 +93,7 @@ func codes(list []int32) string {
 
 func parameters() []resource.Parameter {
 	return []resource.Parameter{
-		{Name: "command", Doc: "The command line. It is split into words by POSIX quoting, without expansion."},
+		{Name: "command", Doc: "The command line. It is split into words by POSIX quoting. Without shell, a line that only a shell understands is refused."},
 		{Name: "args", Doc: "The arguments of the command; with them, command is not split."},
 		{Name: "shell", Doc: "Runs command, refresh and checks with /bin/sh -c."},
 		{Name: "creates", Doc: "Paths: the command runs only if none of them exists."},
@@ -101,8 +102,8 @@ func parameters() []resource.Parameter {
 		{Name: "refreshOnly", Doc: "Runs the command only when the Exec is notified."},
 		{Name: "refresh", Doc: "A command that runs instead of command when the Exec is notified."},
 		{Name: "tries", Doc: "The maximum number of attempts; 1 by default."},
-		{Name: "trySleepSeconds", Doc: "The pause between attempts; none by default."},
-		{Name: "timeoutSeconds", Doc: "The time limit of each attempt and check; 300 by default, 0 for no limit."},
+		{Name: "trySleepSeconds", Doc: "The pause between attempts, in seconds or with a unit, such as 10m; none by default."},
+		{Name: "timeoutSeconds", Doc: "The time limit of each attempt and check, in seconds or with a unit, such as 1h; 300 by default, 0 for no limit."},
 		{Name: "cwd", Doc: "Directory to run in; / by default."},
 		{Name: "user", Doc: "User to run as, by name or number; root by default."},
 		{Name: "group", Doc: "Group to run as, by name or number; the user's own by default."},

@@ -2,6 +2,9 @@ package exec_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/exec"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 func must(t *testing.T, err error) {
@@ -90,8 +94,8 @@ func TestWhenACommandRuns(t *testing.T) {
 		want []string
 	}{
 		"every time without conditions":                             {`{command: /bin/true}`, []string{"Exec/a Changed", ran}},
-		"the command line is split like a shell's but not expanded": {`{command: "/usr/bin/printf '%s\\n' 'a b' $HOME \"c\"", logOutput: always}`, []string{"Exec/a Changed", "output: a b", "output: $HOME", "output: c", ran}},
-		"args are not split":                                        {`{command: /usr/bin/printf, args: ["%s\\n", "a 'b"], logOutput: always}`, []string{"Exec/a Changed", "output: a 'b", ran}},
+		"the command line is split like a shell's but not expanded": {`{command: "/usr/bin/printf '%s\\n' 'a b' '$HOME' \"c\"", logOutput: always}`, []string{"Exec/a Changed", "output: a b", "output: $HOME", "output: c", ran}},
+		"args are not split":                                        {`{command: /usr/bin/printf, args: ["%s\\n", "a 'b | $HOME *"], logOutput: always}`, []string{"Exec/a Changed", "output: a 'b | $HOME *", ran}},
 		"a shell expands the command line":                          {`{command: "echo $((1+1)) | tr 2 3", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: 3", ran}},
 		"both streams are reported":                                 {`{command: "echo out; echo err >&2", shell: true, logOutput: always}`, []string{"Exec/a Changed", "output: out", "output: err", ran}},
 		"not if one of the files exists":                            {`{command: /bin/true, creates: [/nowhere, /etc/passwd]}`, []string{"Exec/a InSync"}},
@@ -109,6 +113,14 @@ func TestWhenACommandRuns(t *testing.T) {
 		"the output can be omitted": {
 			`{command: "echo why >&2; exit 3", shell: true, logOutput: never}`,
 			[]string{"Exec/a Failed", `command failed: exit status 3`},
+		},
+		"the lines of output are parts of one message": {
+			`{command: "printf 'no\n\n\tat all\n'; exit 3", shell: true}`,
+			[]string{"Exec/a Failed", `command failed: exit status 3; output: no; at all`},
+		},
+		"a script with several lines is quoted by its first": {
+			`{command: /bin/true, shell: true, unless: ["set -e\n\tnosuch 2>/dev/null\n"]}`,
+			[]string{"Exec/a Failed", `cannot read the present state: cannot check unless "set -e...": it exited with 127: command not found`},
 		},
 		"127 is a failure, whatever returns says": {
 			`{command: nosuch 2>/dev/null, shell: true, returns: [127], tries: 5}`,
@@ -132,7 +144,7 @@ func TestWhenACommandRuns(t *testing.T) {
 		},
 		"a missing directory fails": {
 			`{command: /bin/true, cwd: /nowhere}`,
-			[]string{"Exec/a Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`},
+			[]string{"Exec/a Failed", "command failed: cwd /nowhere does not exist on the host: create it first, with a File that has ensure: directory"},
 		},
 		"a missing user fails": {
 			`{command: /bin/true, user: nobodyelse}`,
@@ -223,12 +235,19 @@ func TestPauseBetweenTries(t *testing.T) {
 
 func TestTimeoutsAreNotRetried(t *testing.T) {
 	h, _ := open(t)
-	run(t, h, false, item(t, "a", `{command: 'echo x >> /srv/tried; exec sleep 60', shell: true, timeoutSeconds: 1, tries: 3}`))
-	got, err := h.ReadFile("/srv/tried")
-	must(t, err)
-	if string(got) != "x\n" {
-		t.Errorf("tried %q", got)
-	}
+	patient.Lengthen(t, time.Second, func(timeout time.Duration) bool {
+		const spec = `{command: 'echo x >> /srv/tried; exec sleep 1000', shell: true, timeoutSeconds: %.0f, tries: 3}`
+		run(t, h, false, item(t, "a", fmt.Sprintf(spec, timeout.Seconds())))
+		got, err := h.ReadFile("/srv/tried")
+		if errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		must(t, err)
+		if string(got) != "x\n" {
+			t.Errorf("tried %q", got)
+		}
+		return true
+	})
 }
 
 func TestTimeout(t *testing.T) {
@@ -269,7 +288,12 @@ func TestInvalidCommands(t *testing.T) {
 	h := hosttest.New(t)
 	tests := map[string]struct{ spec, err string }{
 		"no command":                             {`{}`, "command is missing: set it to a command line"},
-		"an open quote":                          {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" cannot be split into words: Unterminated single-quoted string; close the quote, or set shell: true`},
+		"an open quote":                          {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" has a single quote at character 11 that nothing closes: close it, or set shell: true`},
+		"a pipe":                                 {`{command: "/bin/echo a | cat > f"}`, `command "/bin/echo a | cat > f" has an unquoted | at character 13, which only a shell understands: quote it, or set shell: true`},
+		"a variable of a check":                  {`{command: /bin/true, unless: [/bin/true, 'test -e "$HOME/a"'], path: [/bin]}`, `unless "test -e \"$HOME/a\"" has a $ at character 10, which a shell would expand: put it in single quotes, or set shell: true`},
+		"a pattern of a check":                   {`{command: /bin/true, onlyIf: [/bin/ls /tmp/*.new]}`, `onlyIf "/bin/ls /tmp/*.new" has an unquoted * at character 14, which a shell would expand: quote it, or set shell: true`},
+		"a builtin of a refresh":                 {`{command: /bin/true, refresh: cd /srv, path: [/bin]}`, `refresh "cd /srv" begins with cd, which only a shell has: begin it with a program, or set shell: true`},
+		"a variable that is set":                 {`{command: "s3cret=a run", environment: [A=s3cret], path: [/bin]}`, `command "[redacted]=a run" sets the variable [redacted], which only a shell does: begin it with /usr/bin/env, or set shell: true`},
 		"an empty word":                          {`{command: " "}`, `command " " has no command: its first word is empty`},
 		"a name without a path":                  {`{command: make all}`, `command "make" is not absolute and there is no path to look it up: use an absolute one, or set path`},
 		"a relative path":                        {`{command: /bin/true, unless: [./check], path: [/bin]}`, `unless "./check" is a relative path: use an absolute one`},

@@ -1,36 +1,14 @@
 package exec_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/kballard/go-shellquote"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource/redact"
 	"github.com/fettle-dev/fettle/providers/exec"
 )
-
-// The words of a line, quoted again, are the same words, and each is part of the line.
-func FuzzWords(f *testing.F) {
-	for _, line := range []string{`/bin/echo a "b c" 'd e' f\ g`, `"`, `'a`, `\`, "", `""`, "a\nb\tc", `$(x) *`, "\xff \x00", `"\$a\\"`} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		words, err := exec.Words(line)
-		if err != nil {
-			return
-		}
-		if again, err := exec.Words(shellquote.Join(words...)); err != nil || !slices.Equal(again, words) {
-			t.Errorf("%q has the words %q, and quoted %q, %v", line, words, again, err)
-		}
-		if len(words) == 0 || words[0] == "" || len(strings.Join(words, "")) > len(line) {
-			t.Errorf("%q has the words %q", line, words)
-		}
-	})
-}
 
 // Whatever a command writes, its output is reported in bounded length and without the values of
 // the environment and their lines.
@@ -57,15 +35,4 @@ func FuzzOutput(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkWords(b *testing.B) {
-	line := "/usr/bin/printf " + strings.Repeat(`a "b c" 'd e' f\ g `, 10)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		if words, err := exec.Words(line); err != nil || len(words) != 41 {
-			b.Fatal(len(words), err)
-		}
-	}
 }

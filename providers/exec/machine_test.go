@@ -26,6 +26,6 @@ func TestCommandsRunInATransientUnitOnAMachine(t *testing.T) {
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/sleep 60, timeoutSeconds: 1}`)),
 		"Exec/c Failed", `command failed: cannot run "/bin/sleep": killed after its timeout of 1s: context deadline exceeded`)
 	same(t, run(t, h, false, item(t, "c", `{command: /bin/true, cwd: /nowhere}`)),
-		"Exec/c Failed", `command failed: cannot run "/bin/true": cannot start /bin/true in /nowhere: no such file or directory`)
+		"Exec/c Failed", "command failed: cwd /nowhere does not exist on the host: create it first, with a File that has ensure: directory")
 	same(t, run(t, h, false, item(t, "d", `{command: /bin/true, timeoutSeconds: 0}`)), "Exec/d Changed", "executed successfully")
 }

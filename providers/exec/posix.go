@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -43,19 +42,12 @@ func state(want Attributes) Attributes {
 	return want
 }
 
-// Precheck implements [resource.Prechecker]. It reports that checks may have seen less than they would without a simulation.
-func (posix) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[Attributes]) []error {
-	for _, w := range writes {
-		if len(w.Want.Unless)+len(w.Want.OnlyIf) > 0 {
-			w.AddNote("its checks ran in a sandbox without a network, /run and other processes: an apply may find that nothing is to be done\n")
-		}
-	}
-	return make([]error, len(writes))
-}
-
 // Write implements [resource.Provider].
 func (posix) Write(ctx context.Context, h resource.Writer, _, want Attributes, _ []resource.Change) error {
 	argv, err := commandWords(want)
+	if err == nil {
+		err = unusableCwd(h, want)
+	}
 	if err != nil {
 		return err
 	}
@@ -194,7 +186,7 @@ func run(ctx context.Context, h resource.Writer, argv []string, a Attributes, ea
 		if try >= tries || res.ExitCode == notFound {
 			return failure(res, a)
 		}
-		if err := resource.Wait(ctx, time.Duration(ptr.Deref(a.TrySleepSeconds, 0))*time.Second); err != nil {
+		if err := resource.Wait(ctx, ptr.Deref(a.TrySleepSeconds, 0).Duration()); err != nil {
 			return err
 		}
 	}

@@ -65,12 +65,12 @@ func TestRefresh(t *testing.T) {
 			spec: `command: echo c >> /srv/did, unless: ["test -e /srv/did"]`, noop: true,
 			want: []string{
 				"Exec/b Noop", "output: its checks ran in a sandbox without a network, /run and other processes: an apply may find that nothing is to be done",
-				"returns changed notrun to 0 (noop)", "would have been refreshed by 1 event (noop)",
+				"would have been executed (noop)", "would have been refreshed by 1 event (noop) (unknown: runs a command)",
 			},
 		},
 		"noop respects a failing check": {
 			spec: `command: echo c >> /srv/did, onlyIf: ["test -e /srv/did"]`, noop: true,
-			want: []string{"Exec/b Noop", "would have been refreshed by 1 event (noop)"},
+			want: []string{"Exec/b Noop", "would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
 		},
 	}
 	h, _ := open(t)
@@ -82,7 +82,7 @@ func TestRefresh(t *testing.T) {
 
 			first := []string{"Exec/a Changed", ran}
 			if test.noop {
-				first = []string{"Exec/a Noop", "returns changed notrun to 0 (noop)"}
+				first = []string{"Exec/a Noop", "would have been executed (noop) (unknown: runs a command)"}
 			}
 			same(t, got, append(first, test.want...)...)
 			did, err := h.ReadFile("/srv/did")
@@ -101,7 +101,7 @@ func TestEventsDoNotRunANoopExec(t *testing.T) {
 	b := item(t, "b", `{command: /usr/bin/touch /srv/did, refreshOnly: true}`)
 	b.Noop = new(true)
 	same(t, run(t, h, false, item(t, "a", `{command: /bin/true}`, "b"), b),
-		"Exec/a Changed", "executed successfully", "Exec/b Noop", "would have been refreshed by 1 event (noop)")
+		"Exec/a Changed", "executed successfully", "Exec/b Noop", "would have been refreshed by 1 event (noop) (unknown: runs its refresh)")
 	if _, err := h.Stat("/srv/did"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it ran: %v", err)
 	}

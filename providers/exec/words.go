@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	// It splits POSIX words and quotes and, unlike others, expands nothing.
-	"github.com/kballard/go-shellquote"
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/shellwords"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -24,12 +23,9 @@ func words(line string, a Attributes) ([]string, error) {
 	if ptr.Deref(a.Shell, false) {
 		return []string{shell, "-c", line}, nil
 	}
-	split, err := shellquote.Split(line)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%q cannot be split into words: %w; close the quote, or set shell: true", shown(line, a), err)
-	case len(split) == 0 || split[0] == "":
-		return nil, fmt.Errorf("%q has no command: its first word is empty", shown(line, a))
+	split, err := shellwords.Split(line, "set shell: true")
+	if err != nil {
+		return nil, fmt.Errorf("%q %s", shown(line, a), redacted(err.Error(), a))
 	}
 	return split, nil
 }
@@ -47,7 +43,7 @@ const maxClip = 200
 
 // shown returns a line as messages quote it.
 func shown(line string, a Attributes) string {
-	return text.Clip(redacted(line, a), maxClip)
+	return text.Clip(text.FirstLine(redacted(line, a)), maxClip)
 }
 
 // program returns the file that a line begins with, or "" if it is unknown.
@@ -72,6 +68,9 @@ func validate(a Attributes) error {
 	}
 	argv, err := commandWords(a)
 	errs := []error{runnable("command", argv, err, a), validateSecret(a)}
+	if sleep := ptr.Deref(a.TrySleepSeconds, 0); sleep > 3600 {
+		errs = append(errs, fmt.Errorf("trySleepSeconds is %d: use at most 3600, which is 1h", sleep))
+	}
 	each := func(attribute string, lines []string) {
 		for _, line := range lines {
 			argv, err := words(line, a)

@@ -12,7 +12,13 @@ import (
 
 // Precheck implements [resource.Prechecker].
 func (p program) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[Attributes]) []error {
-	return p.objections(ctx, h, writes)
+	errs := p.objections(ctx, h, writes)
+	for i := range errs {
+		if errs[i] == nil {
+			errs[i] = &resource.UnknownError{Reason: "runs the program of the type"}
+		}
+	}
+	return errs
 }
 
 // objections returns what speaks against changes: the rules of the type, and what the program says about the others. A plan and

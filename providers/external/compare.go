@@ -43,6 +43,9 @@ func property(at *v1alpha1.ExternalAttribute) resource.Property[Attributes] {
 		WasSecret:  func(Attributes) bool { return at.Sensitive },
 		Token:      func(is Attributes) string { return show(is.values[at.Name]) },
 		Diff:       func(is, _ Attributes) string { return is.verdicts[at.Name].Message },
+		Same: func(was, is Attributes) bool {
+			return show(was.values[at.Name]) == show(is.values[at.Name]) && was.sameVerdict(is, at.Name)
+		},
 		ValueFeature: func(want Attributes) resource.Feature {
 			return resource.Feature(at.ValueFeatures[show(want.values[at.Name])])
 		},
@@ -60,10 +63,21 @@ func ensure(d *definition.Definition) resource.Property[Attributes] {
 			}
 			return is.ensure() == want.ensure()
 		},
-		Show:         Attributes.ensure,
-		Diff:         func(is, _ Attributes) string { return is.verdicts[resource.Ensure].Message },
+		Show: Attributes.ensure,
+		Diff: func(is, _ Attributes) string { return is.verdicts[resource.Ensure].Message },
+		Same: func(was, is Attributes) bool {
+			return was.ensure() == is.ensure() && was.sameVerdict(is, resource.Ensure)
+		},
 		ValueFeature: func(want Attributes) resource.Feature { return resource.Feature(d.Spec.Ensure.Features[want.ensure()]) },
 	}
+}
+
+// sameVerdict reports whether the program decided the same about an attribute of two states: it may know more of it than its
+// value, such as when a certificate ends.
+func (a Attributes) sameVerdict(b Attributes, name string) bool {
+	x, isDecided := a.verdicts[name]
+	y, isStill := b.verdicts[name]
+	return isDecided == isStill && x.InSync == y.InSync
 }
 
 // show formats a value for people: text as it is, everything else as JSON; "" for none.

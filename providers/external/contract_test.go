@@ -97,7 +97,7 @@ func TestAPlanDoesNotPredictFailuresThatEarlierChangesPrevent(t *testing.T) {
 	}
 	second := `Entry/b {zone: z, id: 2, require: [Entry/a]}`
 	equal(t, []string{"Entry/b: cannot be applied: there is no z:1"}, w.noop(t, `Entry/b {zone: z, id: 2}`))
-	equal(t, []string{"Entry/a: created (noop)", "Entry/b: created (noop)"}, w.noop(t, `Entry/a {zone: z, id: 1}`, second))
+	equal(t, []string{"Entry/a: created (noop) (unknown: runs the program of the type)", "Entry/b: created (noop) (unknown: comes after Entry/a)"}, w.noop(t, `Entry/a {zone: z, id: 1}`, second))
 	equal(t, []string{"Entry/a: output: stored z:1", "Entry/a: created", "Entry/b: output: stored z:2", "Entry/b: created"}, w.Apply(t, `Entry/a {zone: z, id: 1}`, second))
 }
 

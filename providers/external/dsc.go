@@ -177,6 +177,9 @@ func (p dscResource) Precheck(ctx context.Context, h resource.Reader, writes []r
 		if errs[i] = p.initOnly(w); errs[i] == nil {
 			errs[i] = p.without(p.validated(ctx, h, w.Is, w.Want), w.Want, w.Is)
 		}
+		if errs[i] == nil {
+			errs[i] = &resource.UnknownError{Reason: "runs the program of the type"}
+		}
 	}
 	return errs
 }

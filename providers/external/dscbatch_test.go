@@ -163,6 +163,6 @@ func TestTestOfAnAdapterDecides(t *testing.T) {
 	h := newHouse(t, "full")
 	h.Noop, h.lamps = true, map[string]string{"a": "1", "b": "1"}
 	report := h.Apply(t, `Lamp/a {power: "1", validationMode: resource}`, `Lamp/b {power: "2", validationMode: resource}`)
-	equal(t, []string{"Lamp/b: power changed 1 to 2 (noop)"}, report)
+	equal(t, []string{"Lamp/b: power changed 1 to 2 (noop) (unknown: runs the program of the type)"}, report)
 	equal(t, []string{"get a", "get b", "test a", "test b"}, slices.Sorted(slices.Values(h.calls)))
 }

@@ -172,7 +172,7 @@ func TestAttributesAreCompared(t *testing.T) {
 			got := w.noop(t, "Entry/a "+strings.Replace(c.want, "{", "{zone: z, id: 1, ", 1))
 			var want []string
 			if c.changes != "" {
-				want = []string{"Entry/a: " + c.changes + " (noop)"}
+				want = []string{"Entry/a: " + c.changes + " (noop) (unknown: runs the program of the type)"}
 			}
 			equal(t, want, got)
 		})
@@ -218,7 +218,7 @@ func TestProgramDecidesWhatIsInSync(t *testing.T) {
 	w.registry.get = func(wire.Resource) wire.Answer {
 		return wire.Answer{State: wire.State{"ttl": 59}, InSync: map[string]wire.Verdict{"ttl": {InSync: true}, "comment": {Message: "it is rude"}}}
 	}
-	equal(t, []string{"Entry/a: comment defined as x (noop)"}, without(w.noop(t, `Entry/a {zone: z, id: 1, ttl: 60, comment: x}`), "rude"))
+	equal(t, []string{"Entry/a: comment defined as x (noop) (unknown: runs the program of the type)"}, without(w.noop(t, `Entry/a {zone: z, id: 1, ttl: 60, comment: x}`), "rude"))
 }
 
 func without(all []string, word string) []string {

@@ -224,7 +224,7 @@ func TestNothingIsPurgedWhileTheProgramCannotCanonicalize(t *testing.T) {
 	s.has["ann"], s.has["stray"] = wire.State{"name": "ann"}, wire.State{"name": "stray"}
 	s.crash = wire.Canonicalize
 	equal(t, []string{
-		"Purge/all: cannot generate its resources: nothing is purged while the canonical name of Acct/a on this host is unknown, because it may manage what would be removed: " +
+		"Purge/all: skipped: the canonical name of Acct/a on this host is unknown, and it may manage what would be removed: " +
 			"cannot read the present state: the program exited with 1: out of memory",
 		"Acct/a: cannot read the present state: the program exited with 1: out of memory",
 	}, w.Apply(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ANN}`))
@@ -238,7 +238,8 @@ func TestNothingIsPurgedWhileTheProgramCannotCanonicalize(t *testing.T) {
 		return wire.Answer{State: lowered(maps.Clone(r.Should))}
 	}
 	report := w.Report(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ANN}`, `Acct/bad {name: BAD}`)
-	equal(t, 2, report.Counts.Failed)
+	equal(t, 1, report.Counts.Failed)
+	equal(t, 1, report.Counts.Skipped)
 	equal(t, 2, len(s.has))
 	equal(t, []string{"Acct/stray: removed"}, w.Apply(t, "Purge/all {kind: Acct, confirm: Acct}", `Acct/a {name: ANN}`))
 }
@@ -254,7 +255,7 @@ func TestNothingIsPurgedIfTheProgramAnswersWithAnotherName(t *testing.T) {
 	refused := func(kind, asked string) []string {
 		read := fmt.Sprintf("cannot read the present state: the program was asked for the name %q, and answered with %q: return it as it was asked for, or declare caseInsensitive or the request Canonicalize", asked, strings.ToLower(asked))
 		return []string{
-			"Purge/all: cannot generate its resources: nothing is purged while the canonical name of " + kind + "/a on this host is unknown, because it may manage what would be removed: " + read,
+			"Purge/all: skipped: the canonical name of " + kind + "/a on this host is unknown, and it may manage what would be removed: " + read,
 			kind + "/a: " + read,
 		}
 	}
@@ -397,7 +398,7 @@ func TestAPurgeSparesWhatADerivedTypeManages(t *testing.T) {
 	equal(t, []string(nil), w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...))
 	equal(t, 2, len(s.has))
 
-	w.Withheld = []resource.Ref{{Kind: "Other", Name: "c"}}
+	w.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Other", Name: "c"}}}
 	s.has[`"left"+"c"`] = wire.State{"left": "left", "right": "c"}
 	w.Apply(t, append(catalog, "Purge/all {kind: Acct, confirm: Acct}")...)
 	equal(t, 3, len(s.has))

@@ -238,7 +238,7 @@ func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (hos
 	return h.Run(ctx, cmd)
 }
 
-func (p declared) timeout() time.Duration { return time.Duration(p.Spec.TimeoutSeconds) * time.Second }
+func (p declared) timeout() time.Duration { return p.Spec.TimeoutSeconds.Duration() }
 
 func (p program) command(ctx context.Context, h host.Reader, r recorder, requests []wire.Request) (host.Cmd, error) {
 	dir, err := p.files.Dir(ctx, h, p.Definition)

@@ -141,6 +141,14 @@ func removalRefused(kind entry.Kind, want Attributes) error {
 	return nil
 }
 
+// noContent returns an error if an entry of this kind can't have the content.
+func noContent(kind entry.Kind, want Attributes) error {
+	if kind == entry.Regular {
+		return nil
+	}
+	return fmt.Errorf("%s is a %s, which has no content: set ensure: file to replace it, or remove content", want.Path, kind)
+}
+
 // desiredMode applies the mode to bits; it returns them as they are if the mode is not
 // managed. Validation has made sure that it parses.
 func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
@@ -152,6 +160,14 @@ func desiredMode(want Attributes, bits uint32, dir bool) uint32 {
 		return bits
 	}
 	return mode
+}
+
+// newFileMode returns the mode of a file that is created: without a mode, nobody but root can read a secret.
+func newFileMode(is, want Attributes) uint32 {
+	if want.secret || is.found.secret {
+		return desiredMode(want, 0o600, false)
+	}
+	return desiredMode(want, 0o644, false)
 }
 
 // base returns the bits that a symbolic mode is applied to.

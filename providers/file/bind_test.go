@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 		"an invalid mode":                       {`{path: /x, mode: rw-r--r--}`, `mode "rw-r--r--": "rw-r--r--" must begin with u, g, o, a, =, + or -; write it in octal, such as "0644", or symbolically, such as "u=rw,go=r"`},
 		"a mode that is a number":               {`{path: /x, mode: 420}`, `cannot read attributes of File/test: json: cannot unmarshal number into Go struct field Attributes.FileAttributes.mode of type string`},
 		"a check without a placeholder":         {`{path: /x, validateCmd: visudo -c}`, `validateCmd "visudo -c" needs a % where the path of the staged file goes, as in visudo -c -f %`},
-		"a check with an open quote":            {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" cannot be split into words: Unterminated single-quoted string; close the quote`},
+		"a check with an open quote":            {`{path: /x, validateCmd: "sh -c '%"}`, `validateCmd "sh -c '%" has a single quote at character 7 that nothing closes: close it, or run it with sh -c '...' sh %`},
 		"a check by a script":                   {`{path: /x, validateCmd: "sh -c 'cat %'"}`, `validateCmd "sh -c 'cat %'" has a % inside a larger word: write % as a word of its own, as in visudo -c -f %, or sh -c 'check --file="$1"' sh %`},
 		"a check by a script's last word":       {`{path: /x, validateCmd: "sh -c 'cat % '"}`, `validateCmd "sh -c 'cat % '" has a % inside a larger word: write % as a word of its own, as in visudo -c -f %, or sh -c 'check --file="$1"' sh %`},
 		"a check by an option":                  {`{path: /x, validateCmd: "check --file=%"}`, `validateCmd "check --file=%" has a % inside a larger word: write % as a word of its own, as in visudo -c -f %, or sh -c 'check --file="$1"' sh %`},

@@ -143,7 +143,7 @@ func (w *writer) file(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.writeFile(ctx, desiredMode(w.want, 0o644, false))
+	return w.writeFile(ctx, newFileMode(w.is, w.want))
 }
 
 // errChecked keeps a file that was only checked from being put in place.
@@ -157,7 +157,7 @@ func (w *writer) checkOnly(ctx context.Context) error {
 	var invalid error
 	err := w.put(ctx, ".fettle-check", host.NewFile{
 		UID: max(w.uid, 0), GID: max(w.gid, 0), // not those of a file that a user has put there
-		Mode: new(desiredMode(w.want, 0o644, false)),
+		Mode: new(newFileMode(w.is, w.want)),
 		Check: func(ctx context.Context, staged string) error {
 			invalid = w.check(ctx, staged)
 			return errChecked
@@ -188,8 +188,7 @@ func (w *writer) check(ctx context.Context, staged string) error {
 // those for whom only the old one was meant. If that fails, the old file still gets its owner
 // and mode, unless its old owner could go on writing to it.
 func (w *writer) replaceContent(ctx context.Context, property string) error {
-	if w.is.found.kind != entry.Regular {
-		err := fmt.Errorf("%s is a %s, which has no content: set ensure: file to replace it, or remove content", w.want.Path, w.is.found.kind)
+	if err := noContent(w.is.found.kind, w.want); err != nil {
 		return errors.Join(w.propertyError(property, err), w.setOldMetadata())
 	}
 	bits, err := w.inheritedMode()

@@ -87,6 +87,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Namevar:     func(a *Attributes) *string { return &a.Path },
 		Exists:      func(is Attributes) bool { return is.found.kind != entry.Absent },
 		Normalize:   normalize,
+		Location:    location,
 		Default:     imply,
 		OneOf: []resource.OneOf[Attributes]{
 			{Attribute: "ensure", Value: func(a *Attributes) *string { return a.Ensure }, Words: []string{"present", "file", "directory", "link", "absent"}},
@@ -133,6 +134,17 @@ func implyEnsure(a *Attributes) {
 	case a.Source != nil || a.Content != nil:
 		a.Ensure = new(string(entry.Regular))
 	}
+}
+
+// location is the path, if it is valid.
+func location(a Attributes) string {
+	switch {
+	case !path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path:
+		return ""
+	case ptr.Deref(a.Recurse, false):
+		return resource.TreeLocation(a.Path)
+	}
+	return a.Path
 }
 
 func normalize(a *Attributes) {

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,9 +104,10 @@ func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes,
 		return err
 	}
 	defer w.Close()
-	ref, missing := c.Missing("File")
-	w.Purge = w.Purge && !missing
-	w.Others = walk.NewOthers(h, want.Path, c.Names("File"), func(p string) bool { return c.Has("File", p) })
+	waits := awaitFiles(h, want, c)
+	w.Purge = w.Purge && waits == nil
+	others := withheldPaths(c)
+	w.Others = walk.NewOthers(h, want.Path, resource.Paths(c, "File"), func(p string) bool { return others[p] || c.Has("File", p) })
 	count := 0
 	err = w.Each(ctx, func(e walk.Entry) error {
 		if e.Fate == walk.Kept && !managesMetadata(want) {
@@ -115,10 +117,7 @@ func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes,
 		return p.yieldChild(child(want, e), yield)
 	})
 	warnOfMany(h, want, count)
-	if err == nil && ptr.Deref(want.Purge, false) && missing {
-		return fmt.Errorf("nothing is purged, because %s is withheld or invalid and may manage files here: correct it first", ref)
-	}
-	return err
+	return cmp.Or(err, waits)
 }
 
 func (p posix) yieldChild(a Attributes, yield func(resource.Resource, error) bool) error {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -15,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/owner"
+	"github.com/fettle-dev/fettle/providers/file/source"
 )
 
 // Precheck implements [resource.Prechecker]: it finds a directory in the way and a missing
@@ -37,14 +37,24 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 	if creates {
 		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
-	if creates || changes.has("owner") {
-		errs = append(errs, p.precheckAccount(h, owner.User, w.Want.Owner), precheckLink(w))
-	}
-	if creates || changes.has("group") {
-		errs = append(errs, p.precheckAccount(h, owner.Group, w.Want.Group))
+	if err := noContent(w.Is.found.kind, w.Want); err != nil && !creates && changes.has("content") {
+		errs = append(errs, &resource.PropertyError{Property: "content", Err: err})
 	}
 	if creates || changes.has("content") {
-		errs = append(errs, p.precheckSource(ctx, h, w.Want))
+		errs = append(errs, p.precheckSource(ctx, h, w.Want), decidedOutside(w.Want))
+	}
+	return errors.Join(append(errs, p.precheckOwners(h, w))...)
+}
+
+func (p posix) precheckOwners(h resource.Reader, w resource.Write[Attributes]) error {
+	changes := changes(w.Changes)
+	creates := changes.has(resource.Ensure)
+	var errs []error
+	if creates || changes.has("owner") {
+		errs = append(errs, p.accounts.Check(h, owner.User, w.Want.Owner), precheckLink(w))
+	}
+	if creates || changes.has("group") {
+		errs = append(errs, p.accounts.Check(h, owner.Group, w.Want.Group))
 	}
 	return errors.Join(errs...)
 }
@@ -67,7 +77,21 @@ func precheckRemoval(w resource.Write[Attributes]) error {
 	return removalRefused(w.Is.found.kind, w.Want)
 }
 
+// decidedOutside returns what decides whether content can be written; nil if nothing but the host does.
+func decidedOutside(want Attributes) error {
+	switch {
+	case want.ValidateCmd != nil:
+		return &resource.UnknownError{Reason: "runs validateCmd"}
+	case want.Source != nil && source.IsURL(*want.Source):
+		return &resource.UnknownError{Reason: "downloads its source"}
+	}
+	return nil
+}
+
 func (p posix) precheckParent(h resource.Reader, want Attributes) error {
+	if kind, planned := p.plannedParent(h, want); planned {
+		return noPlannedParent(h, want, kind)
+	}
 	dir, err := p.place(h, want).LookupParent(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", path.Dir(want.Path), noParent(h, want))
@@ -78,6 +102,31 @@ func (p posix) precheckParent(h resource.Reader, want Attributes) error {
 	return cannot("close directory of file", dir.Close())
 }
 
+// plannedParent returns what the plan would make of the parent directory.
+func (p posix) plannedParent(h resource.Reader, want Attributes) (kind entry.Kind, planned bool) {
+	switch made, planned := p.accounts.PlannedHome(h, path.Dir(want.Path)); {
+	case planned && made:
+		return entry.Directory, true
+	case planned:
+		return entry.Absent, true
+	}
+	return plannedKind(h, path.Dir(want.Path))
+}
+
+// noPlannedParent returns why the parent that is planned can't hold a file; nil if it can.
+func noPlannedParent(h resource.Reader, want Attributes, kind entry.Kind) error {
+	switch kind {
+	case entry.Absent:
+		return noParent(h, want)
+	case entry.Regular:
+		return parentNoDirectory(want)
+	case entry.Link:
+		return &resource.UnknownError{Reason: "follows a link that is planned"}
+	case entry.Directory, entry.FIFO, entry.Socket, entry.Device: // no File makes one of the last three
+	}
+	return nil
+}
+
 // precheckLink rejects a new owner of a user's symlink, as [host.WritableHandle] does, unless the symlink is created again.
 func precheckLink(w resource.Write[Attributes]) error {
 	info := w.Is.found.info
@@ -86,18 +135,6 @@ func precheckLink(w resource.Write[Attributes]) error {
 		return nil
 	}
 	return &resource.PropertyError{Property: "owner", Err: &host.ForeignLinkError{Path: w.Want.Path, UID: info.UID}}
-}
-
-// precheckAccount considers that a user may come with a group of its name.
-func (p posix) precheckAccount(h resource.Reader, kind owner.Kind, want *intstr.IntOrString) error {
-	_, err := p.accounts.ID(h, kind, want)
-	switch {
-	case err == nil:
-		return nil
-	case kind == owner.User:
-		return missing("User", want.StrVal, err)
-	}
-	return missing("Group", want.StrVal, missing("User", want.StrVal, err))
 }
 
 func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attributes) error {
@@ -116,8 +153,38 @@ func missing(kind, name string, err error) error {
 func noParent(h resource.Reader, want Attributes) error {
 	dir := path.Dir(want.Path)
 	if info, err := h.Stat(dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("cannot create %s: its parent %s is not a directory: use another path", want.Path, dir)
+		return parentNoDirectory(want)
 	}
 	return fmt.Errorf("cannot create %s: its parent directory %s does not exist: create it first, with a File that has ensure: directory",
 		want.Path, dir)
+}
+
+func parentNoDirectory(want Attributes) error {
+	return fmt.Errorf("cannot create %s: its parent %s is not a directory: use another path", want.Path, path.Dir(want.Path))
+}
+
+// plannedKind returns what the earlier resources of a plan would make of a path, by the last of them that creates, replaces or removes it
+// or a directory above it.
+func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool) {
+	for _, w := range resource.Planned(h) {
+		w, is := w.(resource.Write[Attributes])
+		if !is || !changes(w.Changes).has(resource.Ensure) {
+			continue
+		}
+		switch made := madeKind(w.Want); {
+		case w.Want.Path == name:
+			kind, planned = made, true
+		case host.IsBelow(name, w.Want.Path) && made != entry.Directory && made != entry.Link:
+			kind, planned = entry.Absent, true
+		}
+	}
+	return kind, planned
+}
+
+// madeKind is what a File makes of its path.
+func madeKind(want Attributes) entry.Kind {
+	if made := ensure(want); made != resource.Present {
+		return entry.Kind(made)
+	}
+	return entry.Regular
 }

@@ -43,7 +43,17 @@ func ensureProperty() resource.Property[Attributes] {
 		Show: func(a Attributes) string {
 			return cmp.Or(string(a.found.kind), ensure(a))
 		},
+		Detail: secretMode,
 	}
+}
+
+// secretMode tells the mode of a secret that is created without one, as it differs from that of other files.
+func secretMode(is, want Attributes) string {
+	creates := ensure(want) == string(entry.Regular) || ensure(want) == resource.Present && is.found.kind == entry.Absent
+	if want.Mode != nil || !creates || !want.secret && !is.found.secret {
+		return ""
+	}
+	return "with mode " + filemode.Format(newFileMode(is, want))
 }
 
 // ensured accepts any kind if present is desired, or if nothing is to be replaced.
@@ -80,6 +90,7 @@ func contentProperty() resource.Property[Attributes] {
 		Private:   hidesContent,
 		Token:     func(is Attributes) string { return cmp.Or(is.found.sum, is.found.showContent()) },
 		Diff:      diff,
+		Same:      func(was, is Attributes) bool { return was.found.sameContent(is.found) },
 	}
 }
 
@@ -97,6 +108,13 @@ func (f found) matchesSource() bool {
 	default:
 		return !f.info.ModTime.Before(v.Modified)
 	}
+}
+
+// sameContent reports whether a file still has the content that it had. A content that is compared by time was written if
+// the time differs.
+func (f found) sameContent(is found) bool {
+	timed := is.source.Sum == "" && !is.source.Modified.IsZero()
+	return f.kind == is.kind && f.size == is.size && f.sum == is.sum && (!timed || f.info.ModTime.Equal(is.info.ModTime))
 }
 
 // showContent never shows the content itself. An entry without content shows as its kind.

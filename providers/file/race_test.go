@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/test/fixtures/budget"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
 )
@@ -38,12 +38,13 @@ func homeOfZed(t *testing.T) (h *linux.Host, dir string) {
 	return h, dir
 }
 
-// The minimum duration of a race, and the minimum number of attempts on a busy machine.
-const (
-	raceTime  = 1500 * time.Millisecond
-	raceTries = 250
-	planted   = "what zed would run as root"
-)
+const planted = "what zed would run as root"
+
+// attempts is how often root acts in a race.
+func attempts(t *testing.T) int {
+	t.Helper()
+	return budget.Events(t, 100, 2000)
+}
 
 // plant replaces a file by another in one step, even if it is moved meanwhile.
 func plantFile(t *testing.T, file, content string, uid int, mode uint32) {
@@ -75,8 +76,7 @@ func TestNoSetIDBitsUnderConcurrentReplacement(t *testing.T) {
 			plantFile(t, home+"/f", planted, zed, 0o6777)
 			plantFile(t, home+"/g", "root's", 0, 0o644)
 			rival.Start(t, dir, zed, "exchange", "/home/zed/f", "/home/zed/g")
-			tries := 0
-			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
+			for tries := range attempts(t) {
 				plantFile(t, home+"/f", planted, zed, 0o6777)
 				plantFile(t, home+"/g", "root's", 0, 0o644)
 				_ = applyOnce(t, h, c.specs[tries%len(c.specs)])
@@ -84,7 +84,6 @@ func TestNoSetIDBitsUnderConcurrentReplacement(t *testing.T) {
 					t.Fatalf("zed won after %d attempts: %s", tries+1, won)
 				}
 			}
-			t.Logf("%d attempts", tries)
 		})
 	}
 }
@@ -149,14 +148,12 @@ func TestNoWriteThroughAUsersSymlinks(t *testing.T) {
 			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
 			before := listEtc(t, dir)
 			rival.Start(t, dir, zed, "exchange", "/home/zed/d", "/home/zed/l")
-			tries := 0
-			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
+			for tries := range attempts(t) {
 				_ = applyOnce(t, h, specs[tries%len(specs)])
 				if after := listEtc(t, dir); after != before {
 					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
 				}
 			}
-			t.Logf("%d attempts", tries)
 		})
 	}
 }
@@ -191,14 +188,27 @@ func TestNoChownThroughConcurrentHardLinks(t *testing.T) {
 			plantFile(t, dir+"/etc/f", "root's", 0, 0o600)
 			before := listEtc(t, dir)
 			rival.Start(t, dir, 0, "link", "/etc/f", "/home/zed/l")
-			tries := 0
-			for end := time.Now().Add(raceTime); time.Now().Before(end) || tries < raceTries; tries++ {
+			for tries := range attempts(t) {
 				_ = applyOnce(t, h, spec)
 				if after := listEtc(t, dir); after != before {
 					t.Fatalf("zed won after %d attempts: %s was %s", tries+1, after, before)
 				}
 			}
-			t.Logf("%d attempts", tries)
 		})
+	}
+}
+
+// A user makes and removes a hard link in a loop. The rival is root where the test's machine
+// protects hard links.
+func TestNoCopyThroughConcurrentHardLinks(t *testing.T) {
+	h, dir := homeOfZed(t)
+	must(t, os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(prize), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	rival.Start(t, dir, 0, "link", "/etc/shadow", "/home/zed/notes")
+	for tries := range 10 * attempts(t) {
+		_ = applyOnce(t, h, `{path: /out/file, source: /home/zed/notes, mode: "0644"}`)
+		if found := leaked(t, filepath.Join(dir, "out")); found != "" {
+			t.Fatalf("zed won after %d attempts: %s was copied", tries+1, found)
+		}
 	}
 }

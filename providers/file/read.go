@@ -53,7 +53,7 @@ func (p posix) Read(ctx context.Context, h resource.Reader, want Attributes) (is
 	file, err := p.place(h, want).Lookup(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		is.Ensure, is.found.kind = new(resource.Absent), entry.Absent
-		return is, nil
+		return is, findSecretSource(h, &is, want)
 	}
 	if err != nil {
 		return is, cannot("look at file", err)
@@ -97,7 +97,7 @@ func (p posix) readContent(ctx context.Context, h resource.Reader, file host.Han
 	algorithm := content.DefaultAlgorithm
 	switch {
 	case is.found.kind != entry.Regular:
-		return nil
+		return findSecretSource(h, is, want)
 	case want.Source != nil && managesContent(want):
 		if is.found.source, err = p.sources.Look(ctx, h, sourceOf(want)); err != nil || is.found.source.Sum == "" {
 			return err

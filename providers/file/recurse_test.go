@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,10 +36,15 @@ type forest struct {
 	before func(t *testing.T, dir string)
 	// files has the specs of Files, named a, b, ...
 	files    []string
-	withheld []resource.Ref
+	withheld []resource.Withheld
 	noop     bool
 	lines    []string
 	tree     []string // entries below /x afterwards
+}
+
+// withheldAt returns a File that is withheld and manages something there.
+func withheldAt(location string) []resource.Withheld {
+	return []resource.Withheld{{Ref: resource.Ref{Kind: "File", Name: "w"}, Location: location, Why: "Conflict: of two"}}
 }
 
 // plant creates the host of a forest.
@@ -75,6 +81,7 @@ func runForest(t testing.TB, h host.Host, f forest) report.Report {
 		}
 		item := resource.Item{Ref: resource.Ref{Kind: "File", Name: string(rune('a' + i))}}
 		item.Resource, item.Invalid = kind.Bind(item.Ref, raw)
+		item.Location = kind.Location(item.Ref, json.RawMessage(raw))
 		items = append(items, item)
 	}
 	result, err := engine.Transaction{Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: []resource.Kind{kind}, Withheld: f.withheld, Noop: f.noop, Now: time.Now}.Run(t.Context(), items)
@@ -315,7 +322,7 @@ func TestRecursiveCopy(t *testing.T) {
 			before: func(t *testing.T, dir string) { t.Helper(); must(t, unix.Mkfifo(dir+"/src/m", 0o600)) },
 			files:  []string{`{path: /x, source: /src, recurse: true}`},
 			lines: []string{
-				"File//x/a: created", "File//x/m: change of ensure from absent to file failed: cannot read source: open /src/m: is a fifo, not a regular file",
+				"File//x/a: created", "File//x/m: change of ensure from absent to file failed: cannot read source: /src/m is a fifo, and only a file has content to copy",
 				"File//x/z: created", "File/a: created",
 			},
 			tree: []string{"/x/a 0644 one", "/x/z 0644 two"},
@@ -382,17 +389,48 @@ func TestPurge(t *testing.T) {
 			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one"},
 		},
 		"nothing is purged while a File is withheld": {
-			given: given, withheld: []resource.Ref{{Kind: "File", Name: "w"}}, files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`},
+			given: given, withheld: withheldAt(""), files: []string{`{path: /x, recurse: true, purge: true, force: true, mode: "0755"}`},
 			lines: []string{
 				"File//x/f: mode changed 0644 to 0755", "File//x/d/g: mode changed 0644 to 0755",
-				"File/a: cannot generate its resources: nothing is purged, because File/w is withheld or invalid and may manage files here: correct it first",
+				"File/a: nothing is purged: File/w is withheld (Conflict: of two) and may manage files at or below /x",
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0755 two", "/x/f 0755 one", "/x/l -> /else"},
+		},
+		"nothing is purged while a File below is withheld": {
+			given: given, withheld: withheldAt("/x/d/new"), files: []string{`{path: /x, recurse: true, purge: true, force: true}`},
+			lines: []string{"File/a: nothing is purged: File/w is withheld (Conflict: of two) and manages /x/d/new"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"nothing is purged while a File above is withheld that is recursive": {
+			given: given, withheld: withheldAt("/x/"), files: []string{`{path: /x/d, recurse: true, purge: true}`},
+			lines: []string{"File/a: nothing is purged: File/w is withheld (Conflict: of two) and may manage all below /x"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"nothing is purged while a recursive File is withheld that leads there by a link": {
+			given: append([]string{"/y -> x"}, given...), withheld: withheldAt("/y/"), files: []string{`{path: /x/d, recurse: true, purge: true}`},
+			lines: []string{"File/a: nothing is purged: File/w is withheld (Conflict: of two) and may manage all below /y"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"a directory is purged while a File above or elsewhere is withheld": {
+			given: given, withheld: slices.Concat(withheldAt("/x"), withheldAt("/x/dd/new"), withheldAt("/y/")),
+			files: []string{`{path: /x/d, recurse: true, purge: true}`},
+			lines: []string{"File//x/d/g: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/f 0644 one", "/x/l -> /else"},
+		},
+		"what a withheld File manages by another path stays": {
+			given: append([]string{"/y -> x"}, given...), withheld: withheldAt("/y/d/g"), files: []string{`{path: /x, recurse: true, purge: true, force: true}`},
+			lines: []string{"File//x/f: removed", "File//x/l: removed"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0644 two"},
+		},
+		"only a purge waits": {
+			given: given, withheld: withheldAt("/x/d/new"), files: []string{`{path: /x, recurse: true, mode: "0755"}`},
+			lines: []string{"File//x/f: mode changed 0644 to 0755", "File//x/d/g: mode changed 0644 to 0755"},
+			tree:  []string{"/x/d/ 0755", "/x/d/g 0755 two", "/x/f 0755 one", "/x/l -> /else"},
 		},
 		"nothing is purged while a File is invalid": {
 			given: given, files: []string{`{path: /x, recurse: true, purge: true, force: true}`, `{path: etc}`},
 			lines: []string{
-				"File/a: cannot generate its resources: nothing is purged, because File/b is withheld or invalid and may manage files here: correct it first",
+				`File/a: nothing is purged: File/b is withheld (path "etc" must be absolute, such as /etc/motd) and may manage files at or below /x`,
 				`File/b: path "etc" must be absolute, such as /etc/motd`,
 			},
 			tree: []string{"/x/d/ 0755", "/x/d/g 0644 two", "/x/f 0644 one", "/x/l -> /else"},

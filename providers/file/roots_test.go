@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A run trusts the authorities of the host, as of now, and not those of the machine that it runs on.
@@ -34,7 +35,7 @@ func TestSourceTrustsTheAuthoritiesOfTheHost(t *testing.T) {
 	t.Cleanup(s.Close)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	kind := bound.Kind(file.Type(fetch.NewHTTP(time.Minute)))
+	kind := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit)))
 	run := func() string {
 		t.Helper()
 		must(t, os.RemoveAll(filepath.Join(root, "srv/x")))

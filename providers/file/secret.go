@@ -2,6 +2,8 @@ package file
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
@@ -32,9 +34,9 @@ func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) 
 	if want.secret || want.contentSum != "" && is.found.sum == want.contentSum {
 		return nil
 	}
-	is.found.secret, err = h.IsSecret(is.Path, sum)
+	is.found.secret, err = isSecret(h, is.Path, sum)
 	if from := is.found.source; err == nil && !is.found.secret && from.File != nil {
-		is.found.secret, err = h.IsSecret(from.Location, from.File.SHA256)
+		is.found.secret, err = isSecret(h, from.Location, from.File.SHA256)
 	}
 	if is.found.secret {
 		is.Content = nil
@@ -43,6 +45,25 @@ func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) 
 		}
 	}
 	return cannot("find out whether the content was a secret", err)
+}
+
+// isSecret also treats as a secret what this user may not look up.
+func isSecret(h resource.Reader, path, sum string) (bool, error) {
+	secret, err := h.IsSecret(path, sum)
+	if errors.Is(err, fs.ErrPermission) {
+		return true, nil
+	}
+	return secret, err
+}
+
+// findSecretSource finds out whether a file that is to be created will be a copy of a secret file of the host.
+func findSecretSource(h resource.Reader, is *Attributes, want Attributes) (err error) {
+	for _, from := range sourceOf(want).Paths() {
+		if err == nil && !is.found.secret {
+			is.found.secret, err = isSecret(h, from, "")
+		}
+	}
+	return cannot("find out whether the source is a secret", err)
 }
 
 // hidePlanted hides the content of a file that has other names too, if a user may have made this one: the user need not be

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
@@ -75,7 +76,7 @@ func TestSecretContentImpliesAFile(t *testing.T) {
 
 	h := newHost(t, nil)
 	r := hidden(t, h, `{"path": "/x"}`, "s3cret")
-	want := []resource.Change{{Property: "ensure", Is: "absent", Should: "file", Message: "created"}}
+	want := []resource.Change{{Property: "ensure", Is: "absent", Should: "file", Detail: "with mode 0600", Message: "created, with mode 0600"}}
 	if diff := cmp.Diff(want, r.Compare().Changes); diff != "" {
 		t.Error(diff)
 	}
@@ -240,5 +241,87 @@ func TestFormerSecretCannotBeRestored(t *testing.T) {
 	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
 	if _, err := next.Former(t.Context(), resourcetest.Writer(h), next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewSecretFileIsOnlyForRootUnlessModeIsManaged(t *testing.T) {
+	t.Parallel()
+
+	link := func(t *testing.T, h *hosttest.Host) { t.Helper(); must(t, h.Symlink("/nowhere", "/x")) }
+	for sentence, c := range map[string]struct {
+		given         func(*testing.T, *hosttest.Host)
+		spec, message string
+		mode          uint32
+	}{
+		"a new file":                                 {nil, `{"path": "/x"}`, "created, with mode 0600", 0o600},
+		"a new file that may be anything":            {nil, `{"path": "/x", "ensure": "present"}`, "created, with mode 0600", 0o600},
+		"a new file of a user":                       {nil, `{"path": "/x", "owner": "ann"}`, "created, with mode 0600", 0o600},
+		"a file instead of a link":                   {link, `{"path": "/x", "ensure": "file"}`, "ensure changed link to file, with mode 0600", 0o600},
+		"a file instead of a directory":              {dir(0o755, 0, 0), `{"path": "/x", "ensure": "file", "force": true}`, "ensure changed directory to file, with mode 0600", 0o600},
+		"a new file with a mode":                     {nil, `{"path": "/x", "mode": "0644"}`, "created", 0o644},
+		"a new file with a mode that adds something": {nil, `{"path": "/x", "mode": "g+r"}`, "created", 0o640},
+		"an existing file keeps its mode":            {text("old", 0o640, 0, 0), `{"path": "/x"}`, "changed content", 0o640},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, c.given)
+			r := hidden(t, h, c.spec, "s3cret")
+			changes := r.Compare().Changes
+			if len(changes) != 1 || changes[0].Message != c.message {
+				t.Errorf("got %+v, want the message %q", changes, c.message)
+			}
+			must(t, r.Write(t.Context(), resourcetest.Writer(h), changes))
+			if info, err := h.Lstat("/x"); err != nil || info.Mode != c.mode {
+				t.Errorf("the file has mode %04o, %v; want %04o", info.Mode, err, c.mode)
+			}
+		})
+	}
+}
+
+func TestNewCopyOfASecretFileIsOnlyForRoot(t *testing.T) {
+	t.Parallel()
+
+	for sentence, spec := range map[string]string{
+		"a source":                 `{path: /y, source: /x}`,
+		"one of several sources":   `{path: /y, sources: [/x, /srv/two]}`,
+		"a copy instead of a link": `{path: /link, source: /x, ensure: file}`,
+	} {
+		h := recorded(t, "s3cret\n")
+		must(t, h.Symlink("/nowhere", "/link"))
+		h.Put("/srv/two", "two\n")
+		r := ordinary(t, h, spec)
+		changes := r.Compare().Changes
+		if len(changes) != 1 || !strings.HasSuffix(changes[0].Message, ", with mode 0600") {
+			t.Errorf("%s: got %+v", sentence, changes)
+		}
+		must(t, r.Write(t.Context(), resourcetest.Writer(h), changes))
+		if info, err := h.Lstat(r.Namevar()); err != nil || info.Mode != 0o600 {
+			t.Errorf("%s: the file has mode %04o, %v", sentence, info.Mode, err)
+		}
+	}
+}
+
+// A check that reads the staged content sees the mode that it has, and no other moment gives it a wider one.
+func TestStagedSecretIsOnlyForRoot(t *testing.T) {
+	t.Parallel()
+
+	for _, given := range []func(*testing.T, *hosttest.Host){nil, dir(0o755, 0, 0)} {
+		h := newHost(t, given)
+		var modes []string
+		h.Handle("checker", func(c host.Cmd) host.Result {
+			info, err := h.Lstat(c.Args[1])
+			modes = append(modes, fmt.Sprintf("%04o %v", info.Mode, err))
+			return host.Result{}
+		})
+		r := hidden(t, h, `{"path": "/x", "ensure": "file", "force": true, "validateCmd": "checker %"}`, "s3cret")
+		must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
+		for _, m := range modes {
+			if m != "0600 <nil>" {
+				t.Errorf("the staged file has %v", modes)
+			}
+		}
+		if len(modes) == 0 {
+			t.Error("nothing was checked")
+		}
 	}
 }

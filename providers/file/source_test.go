@@ -23,6 +23,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A remote has one content, and records its requests.
@@ -240,7 +241,7 @@ func TestUnchangedContentIsDownloadedOnce(t *testing.T) {
 		_, _ = io.WriteString(w, page.content)
 	}))
 	t.Cleanup(server.Close)
-	kind := bound.Kind(file.Type(fetch.NewHTTP(time.Minute)))
+	kind := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit)))
 	read := func() []string {
 		t.Helper()
 		asked = nil
@@ -305,7 +306,7 @@ func TestContentWithWrongChecksumIsDiscarded(t *testing.T) {
 					_, _ = io.WriteString(w, "bad\n")
 				}))
 				t.Cleanup(server.Close)
-				res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
+				res, err := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit))).Bind(ref, []byte(`{"path": "/x", "source": "`+server.URL+`"}`))
 				must(t, err)
 				must(t, res.Choose(nil, h, ""))
 				err = res.Read(t.Context(), resourcetest.Reader(h))
@@ -397,7 +398,7 @@ func TestSecretHeadersAreSentAndNeverShown(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	header := resource.Secret{Attribute: "headers.Authorization", Value: "Bearer s3cret"}
-	kind, spec := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))), []byte(`{"path": "/x", "source": "`+server.URL+`"}`)
+	kind, spec := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit))), []byte(`{"path": "/x", "source": "`+server.URL+`"}`)
 	h := newHost(t, nil)
 	h.Put("/x", "one\n")
 	res, err := kind.Bind(ref, spec, header)

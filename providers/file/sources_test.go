@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/internal/fetch"
 	"github.com/fettle-dev/fettle/internal/host/hosttest"
@@ -15,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/providers/file"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 func TestFirstExistingSourceIsUsed(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFirstExistingSourceIsUsed(t *testing.T) {
 			if there != "" {
 				h.Put("/x", there)
 			}
-			res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(strings.ReplaceAll(`{"path": "/x", "sources": `+sources+`}`, "AT", server.URL)))
+			res, err := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit))).Bind(ref, []byte(strings.ReplaceAll(`{"path": "/x", "sources": `+sources+`}`, "AT", server.URL)))
 			must(t, err)
 			must(t, res.Choose(nil, h, ""))
 			err = res.Read(t.Context(), resourcetest.Reader(h))
@@ -101,7 +101,7 @@ func TestPlanChoosesSourcesLikeApply(t *testing.T) {
 	} {
 		h := newHost(t, nil)
 		h.Put("/srv/two", "two\n")
-		res, err := bound.Kind(file.Type(fetch.NewHTTP(time.Minute))).Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
+		res, err := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit))).Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
 		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h.ReadOnly()))))
 		errs := bound.PrecheckAll(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
 		got := ""

@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// A user can create a file of a terabyte instantly. Reading it would take minutes.
+// A user can create a file of terabytes instantly. Reading it would take longer than the limit of this test.
 func TestHugeFilesAreNotReadIfTheSizeDiffers(t *testing.T) {
 	t.Parallel()
 
 	const (
-		huge     = 1 << 40
-		tooLarge = "cannot back up /x; will not replace it: /x needs 1099511631872 bytes in the bucket, but its limit is 1073741824: raise the limit, or set backup: None"
+		huge     = 1 << 42
+		tooLarge = "cannot back up /x; will not replace it: /x needs 4398046515200 bytes in the bucket, but its limit is 1073741824: raise the limit, or set backup: None"
 	)
 	for spec, c := range map[string]struct{ err, after string }{
 		`{path: /x, content: "two\n", backup: None}`: {after: "two\n"},
@@ -39,13 +39,13 @@ func TestHugeFilesAreNotReadIfTheSizeDiffers(t *testing.T) {
 			h, err := linux.Open(linux.Options{Root: dir})
 			must(t, err)
 			t.Cleanup(func() { must(t, h.Close()) })
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 			defer cancel()
 
 			r, err := bind(t, spec)
 			must(t, errors.Join(err, r.Choose(nil, h, ""), r.Read(ctx, resourcetest.Reader(h))))
 			changes := r.Compare().Changes
-			if is := changes[0].Is; !strings.Contains(spec, "absent") && is != "{size}1099511627776" {
+			if is := changes[0].Is; !strings.Contains(spec, "absent") && is != "{size}4398046511104" {
 				t.Errorf("the content is shown as %q", is)
 			}
 			err = r.Write(ctx, resourcetest.Writer(h), changes)

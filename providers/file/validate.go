@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/confirm"
 	"github.com/fettle-dev/fettle/providers/file/backup"
@@ -172,7 +173,7 @@ func validateTrees(a Attributes) error {
 		switch {
 		case source.IsURL(s):
 			return errors.New("recurse requires a source on the host, because a URL cannot be listed: use a path, or remove recurse")
-		case walk.IsBelow(s, a.Path) || walk.IsBelow(a.Path, s):
+		case host.IsBelow(s, a.Path) || host.IsBelow(a.Path, s):
 			return fmt.Errorf("source %s and path %s must not contain one another: use other directories", s, a.Path)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -86,18 +87,35 @@ func (groupadd) Write(ctx context.Context, h resource.Writer, is, want attribute
 }
 
 func update(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
-	return resource.OneByOne(changes, func(property string) error { return run(ctx, h, modification(is, want, property)) })
+	a, err := forecast.Read(h)
+	if err != nil {
+		return err
+	}
+	return resource.OneByOne(changes, func(property string) error {
+		if err := resource.Certain(checkChange(a, is, want, property)); err != nil {
+			return err
+		}
+		return run(ctx, h, modification(is, want, property))
+	})
 }
 
-func remove(ctx context.Context, h resource.Writer, _, want attributes) error {
-	if err := run(ctx, h, [][]string{{"groupdel", "--", want.Name}}); err != nil {
+func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
+	err := checkRemoval(h, is, want)
+	if err == nil {
+		err = run(ctx, h, [][]string{{"groupdel", "--", want.Name}})
+	}
+	if err != nil {
 		return fmt.Errorf("cannot remove group %s: %w", want.Name, err)
 	}
 	return nil
 }
 
-func create(ctx context.Context, h resource.Writer, _, want attributes) error {
-	if err := run(ctx, h, creation(want)); err != nil {
+func create(ctx context.Context, h resource.Writer, is, want attributes) error {
+	err := resource.Certain(checkCreation(h, is, want))
+	if err == nil {
+		err = run(ctx, h, creation(want))
+	}
+	if err != nil {
 		return fmt.Errorf("cannot create group %s: %w", want.Name, err)
 	}
 	return nil

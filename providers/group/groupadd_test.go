@@ -24,16 +24,16 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a number that another group has": {
 			manifest: `{"gid": 0}`,
-			err:      "cannot create group web: groupadd exited with 4: GID '0' already exists; use another gid, or set allowDupe: true",
+			err:      "cannot create group web: gid 0 belongs to group root: use another gid, or set allowDupe: true",
 		},
 		"a member that does not exist": {
 			manifest: `{"name": "staff", "members": ["ann", "eve", "bob"]}`,
-			err: "cannot set members: gpasswd exited with 3: user 'eve' does not exist; " +
-				"declare a User for each name in members, or remove members if the Users name this group in groups",
+			err: "cannot set members: user eve does not exist on the host: declare a User for each name in members, or remove members if the Users name this group in groups\n" +
+				"user bob does not exist on the host: declare a User for each name in members, or remove members if the Users name this group in groups",
 		},
 		"the primary group of a user cannot be removed": {
 			manifest: `{"name": "ann", "ensure": "absent"}`,
-			err: "cannot remove group ann: groupdel exited with 8: cannot remove the primary group of user 'ann'; " +
+			err: "cannot remove group ann: it is the primary group of user ann: " +
 				"before this Group, make that User absent or give it another gid",
 		},
 	}
@@ -116,6 +116,7 @@ func newFake(t *testing.T, lines string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
 	h.Put("/etc/group", "root:x:0:\n"+lines+"\n")
+	h.Put("/etc/passwd", "ann:x:1:0::/:\nbob:x:2:0::/:\neve:x:3:0::/:\n")
 	for _, tool := range []string{"groupadd", "groupmod", "groupdel", "gpasswd"} {
 		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{} })
 	}

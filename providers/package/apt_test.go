@@ -20,6 +20,7 @@ import (
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/providers/package/apt"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A machine is a Debian root with available packages.
@@ -50,7 +51,7 @@ func newMachine(t *testing.T, debs ...debian.Deb) machine {
 			t.Error(err)
 		}
 	})
-	return machine{t, root, host, bound.Kind(impatient(30 * time.Second))}
+	return machine{t, root, host, bound.Kind(impatient(patient.Limit))}
 }
 
 // apply applies packages like the engine, in one batch: it reads, compares and writes.

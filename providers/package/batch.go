@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/apt"
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
@@ -16,12 +17,12 @@ import (
 // A batch is one call of WriteAll or Precheck.
 type batch struct {
 	tools     apt.Tools // zero if the batch only reports
-	reader    host.Reader
+	reader    resource.Reader
 	writes    []resource.Write[Attributes]
 	errs      []error // parallel to writes
 	db        dpkg.Database
-	updated   bool  // apt's index was updated
-	updateErr error // of the update
+	updated   bool  // apt's index was updated, or can't be
+	updateErr error // of that
 	stopped   error // if set, nothing more is tried
 }
 
@@ -45,6 +46,7 @@ func (b *batch) run(ctx context.Context) {
 	for _, t := range transaction.Group(orders) {
 		b.transact(ctx, t)
 	}
+	b.failLatest()
 	b.hold(context.WithoutCancel(ctx), released)
 }
 
@@ -79,43 +81,41 @@ func (b *batch) read() error {
 	return err
 }
 
-// plan returns the necessary orders. It first updates an index that lacks a requested package, or
-// that is older than its sources.
+// plan returns the necessary orders. It first updates an index that is older than its sources, or that lacks a requested package.
 func (b *batch) plan(ctx context.Context) ([]transaction.Order, error) {
-	orders, missing, err := b.planByIndex(ctx)
-	if err != nil {
-		return nil, err
-	}
 	newer, err := apt.NewerThanIndex(b.reader)
 	if err != nil {
 		return nil, err
 	}
-	installs := slices.ContainsFunc(b.writes, func(w resource.Write[Attributes]) bool { return installing(w.Want) })
-	if installs && newer != "" || len(missing) > 0 {
+	if newer != "" && slices.ContainsFunc(b.writes, func(w resource.Write[Attributes]) bool { return installing(w.Want) }) {
 		b.update(ctx)
+	}
+	orders, missing, err := b.planByIndex(ctx)
+	if err == nil && len(missing) > 0 && b.update(ctx) {
 		orders, missing, err = b.planByIndex(ctx)
 	}
 	for i, m := range missing {
 		b.errs[i] = m
 	}
-	b.failOutdated(orders)
+	b.failOutdated()
 	return orders, err
 }
 
-// failOutdated fails writes that depend on an index that could not be updated: whether a package
-// exists, and which version is the latest.
-func (b *batch) failOutdated(orders []transaction.Order) {
-	if b.updateErr == nil {
-		return
-	}
-	for i, w := range b.writes {
-		missing, isMissing := errors.AsType[*unavailableError](b.errs[i])
-		ordered := slices.ContainsFunc(orders, func(o transaction.Order) bool { return o.Index == i })
-		switch {
-		case isMissing:
+// failOutdated fails writes that depend on an index that could not be updated: whether a package exists.
+func (b *batch) failOutdated() {
+	for i, err := range b.errs {
+		if missing, ok := errors.AsType[*unavailableError](err); ok && b.updateErr != nil {
 			b.errs[i] = fmt.Errorf("%s, which can't be updated: %w", missing.lack, b.updateErr)
-		case b.errs[i] == nil && ensureOf(w.Want) == latest && !ordered:
-			b.errs[i] = fmt.Errorf("the latest version is unknown, because apt's index can't be updated: %w", b.updateErr)
+		}
+	}
+}
+
+// failLatest fails writes of the latest version if nobody can tell which that is, whatever was installed.
+func (b *batch) failLatest() {
+	for i, w := range b.writes {
+		if b.updateErr != nil && b.errs[i] == nil && ensureOf(w.Want) == latest && w.Want.Source == nil {
+			err := fmt.Errorf("the latest version is unknown, because apt's index can't be updated (correct its sources, or ask for ensure: present): %w", b.updateErr)
+			b.errs[i] = &resource.PropertyError{Property: resource.Ensure, Err: err}
 		}
 	}
 }
@@ -163,16 +163,47 @@ func (b *batch) names() []string {
 	return names
 }
 
-// update updates the index, once in a batch. A failure matters only to packages that are missing
-// afterwards.
-func (b *batch) update(ctx context.Context) {
+// An updateKey identifies updates of the index that have the same result: those in one run, of the same sources.
+type updateKey struct {
+	changed     time.Time
+	environment string
+}
+
+// An updateResult is the error of an update, or nil.
+type updateResult struct{ err error }
+
+// update updates the index, once in a run and for the same sources, and reports whether it did so now. A failure matters only to
+// packages that are missing afterwards, and to those whose latest version is desired.
+func (b *batch) update(ctx context.Context) bool {
 	if b.updated {
-		return
+		return false
 	}
 	b.updated = true
-	var environment []string
-	for _, w := range b.writes {
-		environment = append(environment, w.Want.Environment...)
+	changed, err := apt.SourcesChanged(b.reader)
+	if err != nil {
+		b.updateErr = err
+		return false
 	}
-	b.updateErr = b.tools.Update(ctx, environment)
+	key := updateKey{changed, strings.Join(b.environment(), "\x00")}
+	if earlier, done := resource.Recall[updateResult](b.reader, key); done && (earlier.err != nil || !b.isOutdated()) {
+		b.updateErr = earlier.err
+		return false
+	}
+	b.updateErr = b.tools.Update(ctx, b.environment())
+	resource.Remember(b.reader, key, updateResult{b.updateErr})
+	return true
+}
+
+func (b *batch) isOutdated() bool {
+	newer, err := apt.NewerThanIndex(b.reader)
+	return err == nil && newer != ""
+}
+
+// environment returns the environment of all packages.
+func (b *batch) environment() []string {
+	var all []string
+	for _, w := range b.writes {
+		all = append(all, w.Want.Environment...)
+	}
+	return all
 }

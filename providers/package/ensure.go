@@ -16,6 +16,7 @@ func ensureProperty() resource.Property[Attributes] {
 		ValueFeature: ensureFeature,
 		Managed:      func(want Attributes) bool { return want.Ensure != nil },
 		InSync:       ensureInSync,
+		Unknown:      ensureUnknown,
 		Show:         ensureOf,
 		ShowShould:   ensureShould,
 	}
@@ -84,14 +85,30 @@ func allows(want Attributes, version string) bool {
 // than its sources proves nothing.
 func isLatest(is Attributes) bool {
 	known := is.found.latest
-	return !is.found.stale && (known == "" || known == ensureOf(is))
+	return is.found.stale == "" && (known == "" || known == ensureOf(is))
 }
 
-// ensureShould shows latest and ranges as the version that they resolve to, if that is known.
+// ensureUnknown returns why nobody can tell by reading whether an installed package is the latest.
+func ensureUnknown(is, want Attributes) string {
+	if ensureOf(want) != latest || !exists(is) || is.found.damage != nil || is.found.unfinished {
+		return ""
+	}
+	return is.found.stale
+}
+
+// ensureShould shows latest and ranges as the version that they resolve to, or have resolved to, if that is known.
 func ensureShould(is, want Attributes) string {
 	known := is.found.latest
-	if known == "" || known == ensureOf(is) {
+	switch {
+	case isResolved(want) && ensureInSync(is, want):
+		return ensureOf(is)
+	case known == "" || known == ensureOf(is) || ensureUnknown(is, want) != "":
 		return ensureOf(want)
 	}
 	return known
+}
+
+// isResolved reports whether ensure stands for a version that others determine.
+func isResolved(want Attributes) bool {
+	return ensureOf(want) == latest || debversion.IsRange(ensureOf(want))
 }

@@ -182,11 +182,7 @@ func TestHeldLockFailsTheBatchAndNamesItsHolder(t *testing.T) {
 	m.kind = bound.Kind(impatient(2 * time.Second))
 	defer m.lock("var/lib/dpkg/lock-frontend")()
 
-	start := time.Now()
 	outcomes := m.apply(`{"name":"one"}`, `{"name":"two"}`, `{"name":"three"}`, `{"name":"tar","mark":"hold"}`)
-	if waited := time.Since(start); waited > 10*time.Second {
-		t.Errorf("waited %s, though two seconds are the limit", waited)
-	}
 	for _, outcome := range outcomes {
 		if !strings.Contains(outcome, "another process") || !strings.Contains(outcome, m.holder()) {
 			t.Errorf("the error does not name the holder: %s", outcome)

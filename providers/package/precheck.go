@@ -3,6 +3,7 @@ package pkg
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers/package/apt"
@@ -20,24 +21,39 @@ func (provider) Precheck(ctx context.Context, h resource.Reader, writes []resour
 	if err := b.precheck(ctx); err != nil {
 		b.failRest(err)
 	}
+	for i, w := range writes {
+		if b.errs[i] == nil && changesEnsure(w) {
+			b.errs[i] = &resource.UnknownError{Reason: "runs maintainer scripts"}
+		}
+	}
 	return b.errs
+}
+
+func changesEnsure(w resource.Write[Attributes]) bool {
+	return slices.ContainsFunc(w.Changes, func(c resource.Change) bool { return c.Property == resource.Ensure })
 }
 
 func (b *batch) precheck(ctx context.Context) error {
 	if err := b.read(); err != nil {
 		return err
 	}
-	orders, missing, err := b.planByIndex(ctx)
-	if err != nil {
-		return err
-	}
 	newer, err := apt.NewerThanIndex(b.reader)
 	if err != nil {
 		return err
 	}
-	b.reportMissing(missing, newer)
-	if newer != "" || b.db.Interrupted() || b.db.Damaged() {
-		return nil // an apply corrects that first, and apt-get simulates nothing before
+	orders, missing, err := b.planByIndex(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case b.db.Interrupted() || b.db.Damaged(): // apt-get simulates nothing before that is corrected
+		b.reportUnknown("an apply first finishes the work of an interrupted dpkg", func(Attributes) bool { return true })
+		return nil
+	case newer != "":
+		b.reportUnknown(outdated(newer), installing)
+		orders = slices.DeleteFunc(orders, func(o transaction.Order) bool { return o.Action == transaction.Install })
+	default:
+		b.reportMissing(missing)
 	}
 	for _, t := range transaction.Group(orders) {
 		if err := b.simulate(ctx, t); err != nil {
@@ -47,15 +63,19 @@ func (b *batch) precheck(ctx context.Context) error {
 	return nil
 }
 
-// reportMissing fails packages that the index lacks, unless it is older than a source, so that an
-// apply would update it first.
-func (b *batch) reportMissing(missing map[int]error, newerSource string) {
-	for i, err := range missing {
-		if newerSource == "" {
-			b.errs[i] = &resource.MissingError{Kind: "File", Name: aptConfiguration, Err: err}
-		} else {
-			b.writes[i].AddNote(fmt.Sprintf("apt's index may lack it, because it is older than %s: an apply updates the index first\n", newerSource))
+// reportUnknown reports that the result of some writes is unknown.
+func (b *batch) reportUnknown(reason string, of func(want Attributes) bool) {
+	for i, w := range b.writes {
+		if b.errs[i] == nil && changesEnsure(w) && of(w.Want) {
+			b.errs[i] = &resource.UnknownError{Reason: reason}
 		}
+	}
+}
+
+// reportMissing fails packages that the index lacks.
+func (b *batch) reportMissing(missing map[int]error) {
+	for i, err := range missing {
+		b.errs[i] = &resource.MissingError{Kind: "File", Name: aptConfiguration, Err: err}
 	}
 }
 
@@ -64,7 +84,7 @@ func (b *batch) reportMissing(missing map[int]error, newerSource string) {
 func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
 	cmd, ok := t.Simulation(b.db)
 	if !ok {
-		b.noteUnchecked(t)
+		b.reportUnchecked(t)
 		return nil
 	}
 	res, err := apt.Ask(ctx, b.reader, cmd)
@@ -87,9 +107,9 @@ func (b *batch) simulate(ctx context.Context, t transaction.Transaction) error {
 	return nil
 }
 
-// noteUnchecked reports that a transaction was not simulated.
-func (b *batch) noteUnchecked(t transaction.Transaction) {
+// reportUnchecked reports that a transaction was not simulated.
+func (b *batch) reportUnchecked(t transaction.Transaction) {
 	for _, o := range t.Orders {
-		b.writes[o.Index].AddNote("not checked: apt-get simulates nothing with these installOptions or uninstallOptions, which may have it run programs\n")
+		b.errs[o.Index] = &resource.UnknownError{Reason: "apt-get simulates nothing with these installOptions or uninstallOptions, which may have it run programs"}
 	}
 }

@@ -2,7 +2,6 @@ package pkg
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -76,9 +75,8 @@ func (provider) List(_ context.Context, h resource.Reader) ([]Attributes, error)
 
 // Write implements [resource.Provider].
 func (p provider) Write(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) error {
-	ensure := slices.ContainsFunc(changes, func(c resource.Change) bool { return c.Property == resource.Ensure })
-	if ensure {
-		return p.WriteAll(ctx, h, []resource.Write[Attributes]{{Is: is, Want: want, Changes: changes}})[0]
+	if w := (resource.Write[Attributes]{Is: is, Want: want, Changes: changes}); changesEnsure(w) {
+		return p.WriteAll(ctx, h, []resource.Write[Attributes]{w})[0]
 	}
 	if is.found.damage != nil {
 		return is.found.damage

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/providers/package/apt"
 	"github.com/fettle-dev/fettle/providers/package/debversion"
 	"github.com/fettle-dev/fettle/providers/package/dpkg"
@@ -52,7 +53,9 @@ func findLatest(ctx context.Context, h host.Reader, db dpkg.Database, wants []At
 		default:
 			p, err := readSource(ctx, h, db, want)
 			results[i].State.found.latest = p.Version
-			results[i].State.found.stale = err != nil // writing reports the error
+			if err != nil { // which fails the write
+				results[i].State.found.stale = text.Error(err)
+			}
 		}
 	}
 	if err := findIndexed(ctx, h, db, wants, results, indexed); err != nil {
@@ -80,9 +83,17 @@ func findIndexed(ctx context.Context, h host.Reader, db dpkg.Database, wants []A
 	}
 	for _, i := range indexed {
 		results[i].State.found.latest = resolve(ensureOf(wants[i]), offers[packageName(db, wants[i])])
-		results[i].State.found.stale = newer != ""
+		results[i].State.found.stale = outdated(newer)
 	}
 	return nil
+}
+
+// outdated says that apt's index is older than a source; "" if that is "".
+func outdated(newerSource string) string {
+	if newerSource == "" {
+		return ""
+	}
+	return fmt.Sprintf("apt's index is older than %s, and an apply updates it first", newerSource)
 }
 
 // resolve returns the version that latest or a range resolves to, "" for none.
@@ -94,14 +105,17 @@ func resolve(ensure string, offer apt.Offer) string {
 	return versions.Newest(offer.Versions)
 }
 
-// readSource reads the package file of a source. The file of another package is an error.
+// readSource reads the package file of a source. The file of another package is an error. Both are about a File that may be
+// written first.
 func readSource(ctx context.Context, h host.Reader, db dpkg.Database, want Attributes) (dpkg.Package, error) {
 	p, err := apt.ReadFile(ctx, h, *want.Source)
 	if err != nil {
-		return p, fmt.Errorf("cannot read source %q: %w", *want.Source, err)
-	}
-	if is, should := db.Canonical(p.Name+":"+p.Arch), db.Canonical(want.Name); is != should {
+		err = fmt.Errorf("cannot read source %q: %w", *want.Source, err)
+	} else if is, should := db.Canonical(p.Name+":"+p.Arch), db.Canonical(want.Name); is != should {
 		err = fmt.Errorf("source %q is the package %q, not %q: correct source or name", *want.Source, is, should)
 	}
-	return p, err
+	if err != nil {
+		return p, &resource.MissingError{Kind: "File", Name: *want.Source, Err: err}
+	}
+	return p, nil
 }

@@ -21,7 +21,7 @@ func (b *batch) reinstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = b.attempt(ctx, transaction.Transaction{Settings: o.Settings, Orders: orders})
+	_, err = b.attempt(ctx, transaction.Transaction{Settings: o.Settings, Orders: orders})
 	if is := b.db.Find(o.Name); err != nil || !o.Done(is) {
 		b.errs[0] = o.Failed(err, ensureFrom(is))
 	}

@@ -35,9 +35,9 @@ func (b *batch) preseed(ctx context.Context, orders []transaction.Order) []trans
 // transact runs a transaction. If it fails, it runs the rest of it in two halves, until each
 // failing package is alone.
 func (b *batch) transact(ctx context.Context, t transaction.Transaction) {
-	before := b.db
-	err := b.attempt(ctx, t)
-	b.writes[t.Orders[0].Index].AddNote(t.SideEffects("also ", dpkg.Changes(before, b.db)))
+	before, first := b.db, b.writes[t.Orders[0].Index]
+	t, err := b.attempt(ctx, t)
+	first.AddNote(t.SideEffects("also ", dpkg.Changes(before, b.db)))
 	b.noteVersions(t)
 	rest := transaction.Transaction{Settings: t.Settings}
 	for _, o := range t.Orders {
@@ -71,18 +71,44 @@ func (b *batch) noteVersions(t transaction.Transaction) {
 }
 
 // attempt runs a transaction once, or twice: one that changed none of its packages may have failed
-// because the index names files that the archive no longer has.
-func (b *batch) attempt(ctx context.Context, t transaction.Transaction) error {
+// because the index names files that the archive no longer has. It returns the transaction by the index that it used last.
+func (b *batch) attempt(ctx context.Context, t transaction.Transaction) (transaction.Transaction, error) {
 	if b.stopped != nil {
-		return b.stopped
+		return t, b.stopped
 	}
 	before := b.db
 	err := b.runAll(ctx, t)
-	if err != nil && !b.updated && b.stopped == nil && !b.changed(t, before) && t.Has(transaction.Install) {
-		b.update(ctx)
-		return b.runAll(ctx, t)
+	if err == nil || b.stopped != nil || b.changed(t, before) || !t.Has(transaction.Install) || !b.update(ctx) {
+		return t, err
 	}
-	return err
+	if t, err = b.planAgain(ctx, t); err != nil || len(t.Orders) == 0 {
+		return t, err
+	}
+	return t, b.runAll(ctx, t)
+}
+
+// planAgain plans the orders of a transaction by a newer index, which may have other versions, or nothing newer. A version that it
+// does not have stays, for apt-get's error.
+func (b *batch) planAgain(ctx context.Context, t transaction.Transaction) (transaction.Transaction, error) {
+	if t.Settings.Reinstall { // of the version that is installed, whatever there is
+		return t, nil
+	}
+	offers, err := apt.Offers(ctx, b.reader, b.names())
+	if err != nil {
+		return t, err
+	}
+	again := transaction.Transaction{Settings: t.Settings}
+	for _, o := range t.Orders {
+		newer, err := b.order(ctx, b.writes[o.Index].Want, offers)
+		switch {
+		case err != nil:
+			again.Orders = append(again.Orders, o)
+		case newer != nil:
+			newer.Index, newer.Settings = o.Index, o.Settings
+			again.Orders = append(again.Orders, *newer)
+		}
+	}
+	return again, nil
 }
 
 // changed reports whether a package of a transaction was changed. That it is no longer held does
@@ -125,13 +151,19 @@ func (b *batch) runOne(ctx context.Context, s apt.Settings, args []string) error
 	return err
 }
 
-// release releases the packages that are held and about to change. apt-get could be told to change
+// release releases the packages that are held and about to change, or that must not be held. apt-get could be told to change
 // held packages, but then it would change others too.
 func (b *batch) release(ctx context.Context, orders []transaction.Order) (released map[string]bool, err error) {
 	released = map[string]bool{}
 	var names []string
+	for _, w := range b.writes {
+		if name := packageName(b.db, w.Want); b.db.Find(name).Held() && !shouldHold(w.Want, true) {
+			released[name] = true
+			names = append(names, name)
+		}
+	}
 	for _, o := range orders {
-		if b.db.Find(o.Name).Held() {
+		if b.db.Find(o.Name).Held() && !released[o.Name] {
 			released[o.Name] = true
 			names = append(names, o.Name)
 		}

@@ -3,7 +3,6 @@ package pkg_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -11,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	pkg "github.com/fettle-dev/fettle/providers/package"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 func TestPackages(t *testing.T) {
@@ -51,8 +51,8 @@ func TestReadyPackagesAreOneTransaction(t *testing.T) {
 		`{"name":"rival"}`, `{"name":"gone","ensure":"purged"}`, `{"name":"trace","ensure":"purged"}`)
 	expect(t, []string{"created", "created", "removed", "created", "purged", "purged"}, outcomes)
 	expect(t, []string{
-		"apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=30 -o DPkg::Options::=--force-confold install --allow-downgrades one=1.0 two rival old- gone- trace-",
-		"apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=30 -o DPkg::Options::=--force-confold purge gone trace",
+		"apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 -o DPkg::Options::=--force-confold install --allow-downgrades one=1.0 two rival old- gone- trace-",
+		"apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 -o DPkg::Options::=--force-confold purge gone trace",
 	}, m.commands())
 	expect(t, []string{
 		"install ok installed 1.0", "install ok installed 1.0", "deinstall ok config-files 1.0", "install ok installed 1.0", "", "",
@@ -90,7 +90,7 @@ func TestPackagesAreGroupedBySettings(t *testing.T) {
 
 	expect(t, []string{"one noninteractive a red", "two noninteractive l", "three noninteractive l", "no more one blue"},
 		strings.Split(strings.TrimSpace(m.file("witness")), "\n"))
-	const start = "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=30 -o DPkg::Options::=--force-confold "
+	const start = "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 -o DPkg::Options::=--force-confold "
 	expect(t, []string{
 		start + "install one", start + "install two", start + "install --no-install-recommends -o Dir::Log::Terminal= three",
 		start + "remove --auto-remove one",
@@ -164,7 +164,7 @@ func TestPackagesOfABootedMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	m := machine{t, booted.Root(), host, bound.Kind(impatient(30 * time.Second))}
+	m := machine{t, booted.Root(), host, bound.Kind(impatient(patient.Limit))}
 
 	outcomes := m.apply(`{"name":"witness","environment":["COLOUR=dark red"],"mark":"hold"}`, `{"name":"sick"}`)
 	if !strings.Contains(outcomes[1], "post-installation script subprocess returned error exit status 1") {

@@ -27,8 +27,8 @@ type found struct {
 	// latest is the version that would be installed now for ensure: latest or a range; "" if none
 	// is known, or if it was not looked up.
 	latest string
-	// stale is set if apt's index is older than its sources.
-	stale bool
+	// stale is why the latest version can't be told by reading, such as an index that is older than its sources; "" if it can.
+	stale string
 	// unfinished is set if dpkg was interrupted while it installed the package. It is never in sync:
 	// installing it again finishes it, and removing it deletes its files.
 	unfinished bool

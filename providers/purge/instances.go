@@ -13,8 +13,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // instances purges the instances that the default provider of a kind lists.
@@ -66,15 +68,24 @@ func list(ctx context.Context, h resource.Reader, want attributes, c resource.Ca
 	if !ok {
 		return nil, nil, fmt.Errorf("kind %q is unknown: `fettle describe` lists the known ones", want.Kind)
 	}
-	if ref, missing := c.Missing(want.Kind); missing {
-		return nil, nil, fmt.Errorf("nothing is purged while %s is withheld or invalid, because it may manage what would be removed: correct it first", ref)
-	}
-	if ref, err := c.Unnamed(ctx, want.Kind); err != nil {
-		return nil, nil, fmt.Errorf("nothing is purged while the canonical name of %s on this host is unknown, because it may manage what would be removed: %w", ref, err)
+	if err := await(ctx, want, c); err != nil {
+		return nil, nil, err
 	}
 	// The default provider, which removes them, might not know the instances of another.
 	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))
 	return kind, all, err
+}
+
+// await returns a [*resource.WaitError] if nobody knows what a resource of the kind manages.
+func await(ctx context.Context, want attributes, c resource.Catalog) error {
+	each := func(resource.Withheld) bool { return true }
+	if err := resource.WaitFor("skipped", c.Withheld(want.Kind), each, func(resource.Withheld) string { return "may manage what would be removed" }); err != nil {
+		return err
+	}
+	if ref, err := c.Unnamed(ctx, want.Kind); err != nil {
+		return &resource.WaitError{Reason: fmt.Sprintf("skipped: the canonical name of %s on this host is unknown, and it may manage what would be removed: %s", ref, text.Error(err))}
+	}
+	return nil
 }
 
 // lastFirst sorts the tenth before the second, so that instances that are named by a number, such
@@ -125,15 +136,22 @@ type exclusions struct {
 	field   string // the attribute with the number of an account; "" for other kinds
 	below   int64  // upper bound of the numbers of system accounts
 	numbers []int64
+	// accounts are those that will be left by then. For kinds other than Group there are none.
+	accounts forecast.Accounts
 }
 
-func newExclusions(h host.Reader, want attributes) (exclusions, error) {
-	s := exclusions{numbers: want.UnlessUID}
+func newExclusions(h resource.Reader, want attributes) (s exclusions, err error) {
+	s.numbers = want.UnlessUID
 	limit := map[string]string{"User": "UID_MIN", "Group": "GID_MIN"}[want.Kind]
 	if limit == "" {
 		return s, nil
 	}
 	s.field = map[string]string{"User": "uid", "Group": "gid"}[want.Kind]
+	if want.Kind == "Group" {
+		if s.accounts, err = forecast.Read(h); err != nil {
+			return s, err
+		}
+	}
 	if want.UnlessSystemUser != nil && !*want.UnlessSystemUser {
 		return s, nil
 	}
@@ -166,5 +184,14 @@ func (s exclusions) has(i resource.Instance) bool {
 	if json.Unmarshal(i.Attributes, &all) != nil || json.Unmarshal(all[s.field], &number) != nil {
 		return true // it may be a system account
 	}
-	return slices.Contains(essential, i.Namevar) || number < s.below || slices.Contains(s.numbers, number)
+	return slices.Contains(essential, i.Namevar) || number < s.below || slices.Contains(s.numbers, number) || s.keeps(i.Namevar)
+}
+
+// keeps reports whether a group stays because it is the primary group of a user, or goes with one.
+func (s exclusions) keeps(group string) bool {
+	if s.field != "gid" { // of a User
+		return false
+	}
+	g, there := s.accounts.Groups.Named(group)
+	return !there || s.accounts.PrimaryOf(g) != ""
 }

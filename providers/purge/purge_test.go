@@ -29,7 +29,7 @@ func kinds() []resource.Kind {
 }
 
 // run applies resources, as "Kind/name" with their attributes, to a root.
-func run(t *testing.T, root string, withheld []resource.Ref, resources ...[2]string) []string {
+func run(t *testing.T, root string, withheld []resource.Withheld, resources ...[2]string) []string {
 	t.Helper()
 	h, err := linux.Open(linux.Options{Root: root})
 	if err != nil {
@@ -51,21 +51,19 @@ func TestUnmanagedInstancesAreRemoved(t *testing.T) {
 	spared := strings.TrimSpace(debian.Chroot(t, root, "id", "-u", "spared"))
 
 	for name, c := range map[string]struct {
-		withheld  []resource.Ref
+		withheld  []resource.Withheld
 		resources [][2]string
 		want      []string
 	}{
 		"nothing is purged while a resource of the kind is withheld": {
-			withheld:  []resource.Ref{{Kind: "User", Name: "stray"}},
+			withheld:  []resource.Withheld{{Ref: resource.Ref{Kind: "User", Name: "stray"}, Why: "Conflict: of two"}, {Ref: resource.Ref{Kind: "User", Name: "b"}}},
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}},
-			want: []string{
-				"Purge/users: cannot generate its resources: nothing is purged while User/stray is withheld or invalid, because it may manage what would be removed: correct it first",
-			},
+			want:      []string{"Purge/users: skipped: User/stray is withheld (Conflict: of two) and may manage what would be removed; and 1 more"},
 		},
 		"nothing is purged while a resource of the kind is invalid": {
 			resources: [][2]string{{"Purge/users", `{"kind":"User"}`}, {"User/bad", `{"uid":"x"}`}},
 			want: []string{
-				"Purge/users: cannot generate its resources: nothing is purged while User/bad is withheld or invalid, because it may manage what would be removed: correct it first",
+				"Purge/users: skipped: User/bad is withheld (cannot read attributes of User/bad: json: cannot unmarshal string into Go struct field UserAttributes.uid of type int64) and may manage what would be removed",
 				"User/bad: cannot read attributes of User/bad: json: cannot unmarshal string into Go struct field UserAttributes.uid of type int64",
 			},
 		},
@@ -86,7 +84,7 @@ func TestUnmanagedInstancesAreRemoved(t *testing.T) {
 	}
 
 	all := [][2]string{{"Purge/users", `{"kind":"User","unlessUID":[` + spared + `]}`}, {"User/kept", `{"shell":"/bin/sh"}`}}
-	got := run(t, root, nil, all...)
+	got := run(t, root, []resource.Withheld{{Ref: resource.Ref{Kind: "Group", Name: "stray"}}, {Ref: resource.Ref{Kind: "File", Name: "passwd"}}}, all...)
 	if diff := cmp.Diff([]string{"User/stray: removed"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -90,6 +90,17 @@ func keys(a attributes) []string {
 	return []string{authorizedkeys.Claim(user, target, a.Name)}
 }
 
+// location is the file or, if that depends on the home directory, the user.
+func location(a attributes) string {
+	switch user, target := place(a); {
+	case path.IsAbs(target):
+		return path.Clean(target)
+	case user != "" && target == "":
+		return "~" + user
+	}
+	return ""
+}
+
 func userOf(a attributes) []string {
 	if a.User == nil {
 		return nil

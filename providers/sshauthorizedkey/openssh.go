@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -52,6 +53,10 @@ func (o openssh) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 	var order []fileID
 	in := map[fileID][]int{} // indexes of writes
 	for i, w := range writes {
+		errs[i] = resource.Certain(check(h, forecast.Accounts{Users: d.accounts.Users, Groups: d.accounts.Groups}, w))
+		if errs[i] != nil {
+			continue
+		}
 		id, _, err := d.place(w.Want)
 		if errs[i] = err; err != nil {
 			continue
@@ -131,7 +136,7 @@ func (o openssh) open(h host.Reader) (*files, error) {
 func (d *files) place(want attributes) (id fileID, p authorizedkeys.Place, err error) {
 	user, target := place(want)
 	if user == "" && target == "" {
-		return id, p, errors.New("user or target is required: set the owner of the key, or the path of its file")
+		return id, p, errNoPlace()
 	}
 	p, err = d.accounts.Of(user, target)
 	return fileID{user, p.Path}, p, err

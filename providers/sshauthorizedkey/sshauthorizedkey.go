@@ -44,6 +44,7 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		NamevarName: "name",
 		Namevar:     func(a *attributes) *string { return &a.Name },
 		Keys:        keys,
+		Location:    location,
 		Exists:      func(a attributes) bool { return !isAbsent(a) },
 		Normalize:   normalize,
 		Default:     setDefaults,

@@ -186,7 +186,7 @@ func TestUsersCannotRedirectWrites(t *testing.T) {
 		},
 		"no file is created in root's directory": {
 			".ssh", "/etc/cron.d",
-			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot manage key \"ann@laptop\": cannot write the keys: write " + keys + ": permission denied"},
+			[]string{"SSHAuthorizedKey/ann@laptop: change of ensure from absent to present failed: cannot manage key \"ann@laptop\": cannot write the keys: user ann can't create files in /home/ann/.ssh: correct its owner or mode"},
 			"/etc/cron.d/authorized_keys",
 		},
 		"a symlink to the user's own directory is followed": {
@@ -271,7 +271,7 @@ func TestMissingHomeIsReported(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(root, "home/ann")))
 	same(t, machine(h).Apply(t, `SSHAuthorizedKey/a {user: ann, type: ssh-ed25519, key: `+one+`}`),
 		`SSHAuthorizedKey/a: change of ensure from absent to present failed: cannot manage key "a": cannot create the directory of the keys as user ann: `+
-			`lookup /home/ann/.ssh: no such file or directory; create its home first, for example by manageHome of User/ann`)
+			`stat /home/ann: no such file or directory; create its home first, for example by manageHome of User/ann`)
 }
 
 func TestTheKeysOfAllUsersAreListed(t *testing.T) {

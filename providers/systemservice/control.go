@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +39,7 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 	if u.ensure(want) == crashing { // systemd is starting it already
 		errs = append(errs, propertyError(fmt.Errorf("%w%s", whyCrashing(u), c.journal(ctx, u)), resource.Ensure, changes))
 	}
-	if err := c.unmaskable(u, want); err != nil {
+	if err := unmaskable(c.h, u, want); err != nil {
 		errs = append(errs, propertyError(err, "mask", changes))
 		want.Mask = nil // so that it is not disabled either
 	}
@@ -54,21 +53,6 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// unmaskable returns why a unit cannot be masked: its own file is where the mask, a link, must be.
-func (c control) unmaskable(u unit, want attributes) error {
-	if !ptr.Deref(want.Mask, false) || u.masked() {
-		return nil
-	}
-	file := "/etc/systemd/system/" + u.ID
-	switch _, err := c.h.Lstat(file); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("cannot mask %s: %w", u.ID, err)
-	}
-	return fmt.Errorf("cannot mask %s: %s exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", u.ID, file)
 }
 
 // propertyError makes an error that of its property if that is one of the changes. A property that

@@ -21,6 +21,9 @@ func (offline) Name() string { return "systemd-offline" }
 // Features implements [resource.Featured]: nothing runs.
 func (offline) Features() []resource.Feature { return []resource.Feature{enableable, maskable} }
 
+// Limit implements [resource.Limited].
+func (offline) Limit() string { return "no systemd runs on this host" }
+
 // Needs implements [resource.Needing].
 func (offline) Needs() resource.Needs { return systemd{}.Needs() }
 

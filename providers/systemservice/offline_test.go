@@ -116,8 +116,8 @@ func (r rootDir) handlesMissing(t *testing.T) {
 
 func (r rootDir) refusesToStart(t *testing.T) {
 	for attributes, want := range map[string]string{
-		`{"ensure": "running"}`:     "provider systemd-offline lacks the feature controllable, which ensure needs; leave the attribute out or choose another provider",
-		`{"reloadOnRefresh": true}`: "provider systemd-offline lacks the feature refreshable, which reloadOnRefresh needs; leave the attribute out or choose another provider",
+		`{"ensure": "running"}`:     "provider systemd-offline lacks the feature controllable, which ensure needs, because no systemd runs on this host; leave the attribute out or choose another provider",
+		`{"reloadOnRefresh": true}`: "provider systemd-offline lacks the feature refreshable, which reloadOnRefresh needs, because no systemd runs on this host; leave the attribute out or choose another provider",
 	} {
 		p, err := bound.Kind(systemservice.Type()).Bind(resource.Ref{Kind: "SystemService", Name: "plain"}, []byte(attributes))
 		if err != nil {

@@ -14,23 +14,20 @@ import (
 	"strings"
 	"time"
 
-	// It splits POSIX words and quotes and, unlike others, expands nothing.
-	"github.com/kballard/go-shellquote"
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/regex"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/shellwords"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // words splits a command of the resource, which no shell runs.
 func words(attribute, command string) ([]string, error) {
-	args, err := shellquote.Split(command)
+	args, err := shellwords.Split(command, "run it with sh -c '...'")
 	if err != nil {
-		return nil, fmt.Errorf("%s %q cannot be split into words: %w; close the quote", attribute, command, err)
-	}
-	if len(args) == 0 || args[0] == "" {
-		return nil, fmt.Errorf("%s is empty: set it to a command, or remove it", attribute)
+		return nil, fmt.Errorf("%s %q %w", attribute, text.FirstLine(command), err)
 	}
 	return args, nil
 }
@@ -104,13 +101,12 @@ func queryCommand(ctx context.Context, h host.Reader, command string) (*bool, er
 }
 
 // noteStatus reports that a status command may have seen less than it would without a simulation.
-func noteStatus(writes []resource.Write[attributes]) []error {
+func noteStatus(writes []resource.Write[attributes]) {
 	for _, w := range writes {
 		if w.Want.Status != nil {
 			w.AddNote("status ran in a sandbox without a network, /run and other processes: an apply may find another state\n")
 		}
 	}
-	return make([]error, len(writes))
 }
 
 // lookForProcess reports whether the command line of a process matches.

@@ -42,7 +42,7 @@ func (f *fakeOwn) ctl(args []string) host.Result {
 }
 
 // own has commands for everything, for a service that is unknown to systemd.
-const own = "{name: ledger, start: ctl up 'a b' $HOME, stop: ctl down, status: ctl status"
+const own = "{name: ledger, start: ctl up 'a b' \\$HOME, stop: ctl down, status: ctl status"
 
 func TestCommandsReplaceTheSupervisors(t *testing.T) {
 	f := newOwn(t)

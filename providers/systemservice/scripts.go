@@ -131,11 +131,6 @@ func (s scripted) runs(ctx context.Context, h host.Reader, is script, want attri
 	return res.ExitCode == 0, nil
 }
 
-// Precheck implements [resource.Prechecker].
-func (scripted) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[attributes]) []error {
-	return noteStatus(writes)
-}
-
 // Write implements [resource.Provider]. It reads the service again.
 func (s scripted) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {
 	is, err := s.look(ctx, h, want)

@@ -169,11 +169,6 @@ func query(ctx context.Context, h host.Reader, args ...string) (host.Result, err
 	return res, err
 }
 
-// Precheck implements [resource.Prechecker].
-func (systemd) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[attributes]) []error {
-	return noteStatus(writes)
-}
-
 // Write implements [resource.Provider]. It reads the unit again, as other resources may have installed
 // or changed it meanwhile.
 func (systemd) Write(ctx context.Context, h resource.Writer, _, want attributes, changes []resource.Change) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/systemservice"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // Changes by systemctl are noticed immediately, by their traces in the file systems.
@@ -46,9 +47,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// sees reports whether one of some paths changes within seconds.
+// sees reports whether one of some paths changes.
 func sees(watch host.Watch, paths []string) bool {
-	over := time.After(10 * time.Second)
+	over := time.After(patient.Limit)
 	for {
 		select {
 		case <-watch.Ready():

@@ -63,13 +63,7 @@ func isOld(a Attributes, info host.FileInfo, now time.Time) bool {
 	if a.AgeSeconds == nil {
 		return false
 	}
-	return now.Sub(since(a, info)) >= seconds(*a.AgeSeconds)
-}
-
-// seconds returns a duration, or the longest one if it overflows.
-func seconds(n int64) time.Duration {
-	const most = (1<<63 - 1) / int64(time.Second)
-	return time.Duration(min(n, most)) * time.Second
+	return now.Sub(since(a, info)) >= a.AgeSeconds.Duration()
 }
 
 // since returns the time when the age begins. Listing a directory updates its atime, so that it

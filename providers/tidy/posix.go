@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,8 +43,8 @@ var errStop = errors.New("the walk was stopped")
 // after the files in it.
 func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if ref, missing := c.Missing("File"); missing {
-			yield(nil, fmt.Errorf("nothing is removed while %s is withheld or invalid, because it may manage files here: correct it first", ref))
+		if err := awaitFiles(h, want, c); err != nil {
+			yield(nil, err)
 			return
 		}
 		least, err := leastSize(want)
@@ -63,12 +62,12 @@ func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes,
 	}
 }
 
-// managed returns the paths of the catalog's Files below a path, and the directories on the way to them.
+// managed returns the paths of the catalog's Files below a path, withheld or not, and the directories on the way to them.
 // They are not removed.
 func managed(top string, c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
-	for name := range c.Names("File") {
-		for p := name; path.IsAbs(p) && isBelow(p, top) && !all[p]; p = path.Dir(p) {
+	for name := range resource.Paths(c, "File") {
+		for p := name; path.IsAbs(p) && host.IsBelow(p, top) && !all[p]; p = path.Dir(p) {
 			all[p] = true
 			if p == "/" {
 				break
@@ -81,16 +80,12 @@ func managed(top string, c resource.Catalog) map[string]bool {
 // identities returns the identities of the catalog's Files, as other paths may lead to them.
 func identities(h host.Reader, c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
-	for name := range c.Names("File") {
+	for name := range resource.Paths(c, "File") {
 		if dir, err := h.Stat(path.Dir(name)); err == nil {
 			all[host.Identity(dir, path.Base(name))] = true
 		}
 	}
 	return all
-}
-
-func isBelow(p, top string) bool {
-	return p == top || top == "/" || strings.HasPrefix(p, top+"/")
 }
 
 // A walk goes through the files below a path. The path is opened once, and files are opened from

@@ -44,7 +44,7 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 			{Name: "recurseLimit", Doc: "The number of levels to descend; all by default."},
 			{Name: "matches", Doc: "Shell globs, of which the base name must match one."},
 			{Name: "rmdirs", Doc: "Whether empty directories are removed too. Default false."},
-			{Name: "ageSeconds", Doc: "The minimum age of a file to remove."},
+			{Name: "ageSeconds", Doc: "The minimum age of a file to remove, in seconds or with a unit, such as 1w, 30d or 12h."},
 			{Name: "type", Doc: "The time from which the age counts: atime (default), mtime or ctime."},
 			{Name: "size", Doc: "The minimum size of a file to remove, regardless of its age: a whole number and a unit, b, k, m, g, t, Ki, Mi, Gi or Ti, each 1024 times the one before."},
 			{Name: "confirm", Doc: "The path again, to allow tidying a directory that the host needs."},

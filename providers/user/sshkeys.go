@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
@@ -53,15 +54,32 @@ func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err 
 	if !ok {
 		return p, fmt.Errorf("kind %s is unknown, so no key is purged", authorizedkeys.Kind)
 	}
-	if ref, missing := c.Missing(authorizedkeys.Kind); missing {
-		return p, fmt.Errorf("no key is purged while %s is withheld or invalid, because it may manage one of them: correct it first", ref)
-	}
 	p = purge{c: c, kind: kind}
 	if p.accounts, err = authorizedkeys.ReadAccounts(h); err != nil {
 		return p, err
 	}
 	p.user, p.exists = p.accounts.Users.Named(want.Name)
-	return p, nil
+	return p, p.await(want)
+}
+
+// await returns a [*resource.WaitError] if keys are withheld that may be in one of the files.
+func (p purge) await(want attributes) error {
+	mayHold := func(w resource.Withheld) bool { return p.mayHold(want, w.Location) }
+	return resource.WaitFor("no key is purged", p.c.Withheld(authorizedkeys.Kind), mayHold, func(resource.Withheld) string { return "may be a key of " + want.Name })
+}
+
+// mayHold reports whether a withheld key at a location may be in one of the files of a user.
+func (p purge) mayHold(want attributes, file string) bool {
+	if owner, ok := strings.CutPrefix(file, "~"); ok {
+		u, exists := p.accounts.Users.Named(owner)
+		if !exists {
+			return false
+		}
+		file = authorizedkeys.Expand("~/"+authorizedkeys.Default, u)
+	}
+	return p.exists && file == "" || slices.ContainsFunc(p.files(want), func(f string) bool {
+		return path.Clean(authorizedkeys.Expand(f, p.user)) == file
+	})
 }
 
 func (p purge) files(want attributes) []string {

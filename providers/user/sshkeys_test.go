@@ -103,7 +103,7 @@ func TestUnmanagedKeysArePurged(t *testing.T) {
 		"no key is removed while an SSHAuthorizedKey is invalid": {
 			resources: []string{`User/ann {purgeSSHKeys: true}`, `SSHAuthorizedKey/bad {user: ann, key: x}`},
 			want: []string{
-				"User/ann: cannot generate its resources: no key is purged while SSHAuthorizedKey/bad is withheld or invalid, because it may manage one of them: correct it first",
+				"User/ann: no key is purged: SSHAuthorizedKey/bad is withheld (type and key are required, unless ensure is absent) and may be a key of ann",
 				"SSHAuthorizedKey/bad: type and key are required, unless ensure is absent",
 			},
 			left: before,

@@ -170,7 +170,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
 		"a number that another user has": {
 			`{"name": "ann", "uid": 1500}`,
-			"cannot create user ann: useradd exited with 4: UID 1500 is not unique; use another uid, or set allowDupe: true",
+			"cannot create user ann: uid 1500 belongs to user bob: use another uid, or set allowDupe: true",
 		},
 		"missing groups and a missing shell": {
 			`{"name": "ann", "gid": "web", "groups": ["adm", "wheel"], "shell": "/bin/zsh"}`,
@@ -180,7 +180,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		},
 		"one property fails and the others are set": {
 			`{"name": "bob", "uid": 0, "gid": 4711, "groups": ["wheel"], "comment": "Bob", "shell": "/etc/passwd"}`,
-			"cannot set uid: usermod exited with 4: UID '0' already exists; use another uid, or set allowDupe: true\n" +
+			"cannot set uid: uid 0 belongs to user root: use another uid, or set allowDupe: true\n" +
 				"cannot set gid: gid 4711 does not exist on the host: declare a Group with that name or gid\n" +
 				"cannot set groups: groups has wheel, which does not exist on the host: declare Group/wheel\n" +
 				"cannot set shell: shell /etc/passwd is not an executable file: use another",
@@ -232,15 +232,19 @@ func TestAccountWithoutAHomeIsRemoved(t *testing.T) {
 	}
 }
 
-func TestHomeThatIsNotRemovedIsReported(t *testing.T) {
+func TestAccountStaysIfItsHomeWould(t *testing.T) {
 	root := debian.Root(t)
 	debian.Chroot(t, root, "useradd", "--home-dir", "/usr/share", "bob")
 	h := open(t, root)
 	r := bind(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-	if err == nil || !strings.HasSuffix(err.Error(), "; the account was removed, but its home /usr/share was not: remove that by hand") {
-		t.Errorf("got %v", err)
+	const want = "cannot remove user bob: its home /usr/share belongs to another user, so userdel would leave it: remove manageHome, or correct the owner"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if entry := debian.Chroot(t, root, "getent", "passwd", "bob"); entry == "" {
+		t.Error("the account was removed")
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -22,11 +22,11 @@ func (useradd) Write(ctx context.Context, h resource.Writer, is, want attributes
 }
 
 func update(ctx context.Context, h resource.Writer, is, want attributes, changes []resource.Change) error {
-	groups, err := accounts.ReadGroups(h)
+	a, err := forecast.Read(h)
 	if err != nil {
 		return err
 	}
-	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, groups, is, want, property) })
+	return resource.OneByOne(changes, func(property string) error { return change(ctx, h, a, is, want, property) })
 }
 
 func create(ctx context.Context, h resource.Writer, _, want attributes) error {
@@ -34,9 +34,8 @@ func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(unknownGID(groups, want), unknownGroups(groups, want), unusableShell(h, want), nothingToUnlock(want, ""))
-	if err == nil {
-		err = accounts.Run(ctx, h, host.Cmd{Args: creation(groups, want)}, takenUID())
+	if err = resource.Certain(checkCreation(h, attributes{}, want)); err == nil {
+		err = accounts.Run(ctx, h, host.Cmd{Args: creation(groups, want)}, remedies())
 	}
 	if err == nil && want.Password != nil {
 		err = setPassword(ctx, h, want)
@@ -50,8 +49,8 @@ func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 	return nil
 }
 
-func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, want attributes, property string) error {
-	if err := precheck(h, groups, want, property); err != nil {
+func change(ctx context.Context, h resource.Writer, a forecast.Accounts, is, want attributes, property string) error {
+	if err := resource.Certain(checkChange(h, a, is, want, property)); err != nil {
 		return err
 	}
 	switch property {
@@ -60,7 +59,7 @@ func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, 
 	case "passwordMinAge", "passwordMaxAge", "passwordWarnDays":
 		return age(ctx, h, want, ageOptions(want, property))
 	}
-	options := modification(groups, want, property)
+	options := modification(a.Groups, want, property)
 	if property == "home" && ptr.Deref(want.MoveHome, false) {
 		moves, err := movesHome(h, is, want)
 		if err != nil {
@@ -69,7 +68,7 @@ func change(ctx context.Context, h resource.Writer, groups accounts.Groups, is, 
 		options = append(options, moves...)
 	}
 	args := slices.Concat([]string{"usermod"}, options, []string{"--", want.Name})
-	return accounts.Run(ctx, h, host.Cmd{Args: args}, takenUID())
+	return accounts.Run(ctx, h, host.Cmd{Args: args}, remedies())
 }
 
 // movesHome returns the option that moves a home directory, or nil if there is none to move:
@@ -85,35 +84,6 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	return []string{"--move-home"}, err
 }
 
-// precheck returns an error if the host does not allow a change of a property.
-func precheck(h host.Reader, groups accounts.Groups, want attributes, property string) error {
-	switch property {
-	case "gid":
-		return unknownGID(groups, want)
-	case "groups":
-		return unknownGroups(groups, want)
-	case "shell":
-		return unusableShell(h, want)
-	case "locked":
-		shadow, err := accounts.ReadShadow(h)
-		if err != nil {
-			return err
-		}
-		is, _ := shadow.Hash(want.Name)
-		return nothingToUnlock(want, strings.TrimLeft(is, lock))
-	}
-	return nil
-}
-
-// nothingToUnlock returns the error of unlocking an account without a password, which usermod reports as
-// success. hash is the present one.
-func nothingToUnlock(want attributes, hash string) error {
-	if want.Locked == nil || *want.Locked || want.Password != nil || hash != "" {
-		return nil
-	}
-	return errors.New("locked: false requires a password, which the account does not have: set password or passwordFrom")
-}
-
 // setPassword passes the hash on standard input, because everybody can read arguments.
 func setPassword(ctx context.Context, h host.Host, want attributes) error {
 	return accounts.Run(ctx, h, host.Cmd{
@@ -127,10 +97,8 @@ func setPassword(ctx context.Context, h host.Host, want attributes) error {
 const homeLeft = 12
 
 func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
-	if is.UID != nil && *is.UID == 0 {
-		if err := unconfirmed(want); err != nil {
-			return err
-		}
+	if err := checkRemoval(h, is, want); err != nil {
+		return err
 	}
 	args := []string{"userdel"}
 	if ptr.Deref(want.ManageHome, false) {
@@ -162,43 +130,7 @@ func leftBehind(h host.Reader, is attributes, refusal *accounts.ToolError) error
 	return refusal
 }
 
-func unknownGID(groups accounts.Groups, want attributes) error {
-	if want.GID == nil {
-		return nil
-	}
-	if _, ok := find(groups, want.GID); ok {
-		return nil
-	}
-	return fmt.Errorf("gid %s does not exist on the host: declare a Group with that name or gid", want.GID)
-}
-
-func unknownGroups(groups accounts.Groups, want attributes) error {
-	var errs []error
-	for _, name := range want.Groups {
-		if _, ok := groups.Named(name); !ok {
-			errs = append(errs, fmt.Errorf("groups has %s, which does not exist on the host: declare Group/%s", name, name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func unusableShell(h host.Reader, want attributes) error {
-	if want.Shell == nil {
-		return nil
-	}
-	info, err := h.Stat(*want.Shell)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("shell %s does not exist on the host: require the Package that installs it, or use another", *want.Shell)
-	case err != nil:
-		return fmt.Errorf("cannot look at the shell: %w", err)
-	case !info.IsRegular() || info.Mode&0o111 == 0:
-		return fmt.Errorf("shell %s is not an executable file: use another", *want.Shell)
-	}
-	return nil
-}
-
-func takenUID() accounts.Remedies {
+func remedies() accounts.Remedies {
 	return accounts.Remedies{4: "use another uid, or set allowDupe: true", 8: "end that process first"}
 }
 

@@ -33,7 +33,7 @@ def documentation(name):
     (full, page), = found.items()
     doc = page["doc"]
     if doc.get("has_action"):
-        raise SystemExit("a part of the module %s runs on Ansible's controller, and there is none: use a kind of Fettle, or another module" % name)
+        raise SystemExit("part of the module %s runs on Ansible's controller, which Fettle does not have: use a kind of Fettle, or another module" % name)
     if not doc["filename"].endswith(".py"):
         raise SystemExit("the module %s is not written in Python" % name)
     return "%s.%s" % (doc["collection"], full.split(".")[-1]), doc

@@ -45,12 +45,12 @@ func TestFluxAppliesWaitsOrdersAndPrunes(t *testing.T) {
 	w.Expect(w.host("/etc/site")).To(Equal("web\n"))
 
 	t.Log("finalizers and annotations of others stay, but not annotations of kubectl")
-	w.kubectl("annotate", "file.fettle.dev", "motd", "fettle.dev/confirm-deselection=abc", "--field-manager=admin")
+	w.kubectl("annotate", "file.fettle.dev", "motd", "fettle.dev/abandon-cleanup=later", "--field-manager=admin")
 	w.kubectl("annotate", "file.fettle.dev", "motd", "test.example/by=kubectl")
 	r.write("nodes/base/motd.yaml", strings.Replace(r.read("nodes/base/motd.yaml"), "configured", "managed", 1))
 	f.isReady("base", f.publish(r.commit()))
 	w.Expect(w.host("/etc/motd")).To(Equal("This host is managed from Git.\n"))
-	w.Expect(w.kubectl("get", "file.fettle.dev", "motd", "-o", `jsonpath={.metadata.finalizers} {.metadata.annotations}`)).To(Equal(`["fettle.dev/cleanup"] {"fettle.dev/confirm-deselection":"abc"}`))
+	w.Expect(w.kubectl("get", "file.fettle.dev", "motd", "-o", `jsonpath={.metadata.finalizers} {.metadata.annotations}`)).To(Equal(`["fettle.dev/cleanup"] {"fettle.dev/abandon-cleanup":"later"}`))
 
 	t.Log("pruning removes from the host what has deletionPolicy Delete, and only that")
 	r.remove("nodes/base/motd.yaml")

@@ -24,10 +24,11 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
-const limit = 2 * time.Minute // for each wait
+const limit = patient.Limit // for each wait
 
 // A world is a cluster with a manager, and with a node, web-1, whose host is a directory.
 type world struct {
@@ -66,7 +67,7 @@ func (w *world) build(name string) (path string) {
 	must(w.t, err)
 	dir := string(bytes.TrimSpace(out))
 	w.kubectl("apply", "--server-side", "-f", filepath.Join(dir, "crd"))
-	w.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=1m")
+	w.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout="+patient.Limit.String())
 	return filepath.Join(dir, name)
 }
 

@@ -67,7 +67,8 @@ type PlanStatus struct {
 	Affected int32 `json:"affected"`
 	// Groups are the affected nodes of this response. Those of one group have the same outcome.
 	Groups []PlanGroup `json:"groups"`
-	// Problems are those that the change would cause: resources that nodes would not get.
+	// Problems are those that the change would cause, and those of its own resources that it would not solve: resources that nodes
+	// would not get.
 	Problems []PlanProblem `json:"problems,omitempty"`
 	// OmittedProblems is the number of problems beyond the list.
 	OmittedProblems int32 `json:"omittedProblems,omitempty"`
@@ -140,6 +141,8 @@ type PlanProblem struct {
 	Message string             `json:"message"`
 	// Nodes is the number of nodes; 0 means all that the resource selects.
 	Nodes int32 `json:"nodes,omitempty"`
+	// Stays is set if the change does not cause the problem, but leaves a resource of its own withheld as it is now.
+	Stays bool `json:"stays,omitempty"`
 }
 
 // A Proposal is a change of a node's catalog, for TopicPlan.
@@ -154,4 +157,6 @@ type Proposal struct {
 	Remove []fettle.ResourceRef `json:"remove,omitempty"`
 	// Withheld are all resources that the node would not get although they select it.
 	Withheld []fettle.ResourceRef `json:"withheld,omitempty"`
+	// Reasons are why, and where they manage something. Older managers send none.
+	Reasons []fettle.Withheld `json:"reasons,omitempty"`
 }

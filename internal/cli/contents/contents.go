@@ -2,11 +2,13 @@
 package contents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -39,12 +41,20 @@ func List(b *bucket.Bucket, p *output.Printer, path, format string) error {
 	for _, e := range all {
 		for _, at := range e.Paths {
 			if path == "" || path == at {
-				rows = append(rows, []string{e.Sum, e.Saved.UTC().Format(time.RFC3339), strconv.FormatInt(e.Size, 10), at})
+				rows = append(rows, []string{shown(p, e.Sum), e.Saved.UTC().Format(time.RFC3339), strconv.FormatInt(e.Size, 10), at})
 			}
 		}
 	}
 	p.Table(rows)
 	return nil
+}
+
+// shown returns a sum as people pass it to the other commands.
+func shown(p *output.Printer, sum string) string {
+	if p.OutTerminal {
+		return sum[:12]
+	}
+	return sum
 }
 
 func encodable(all []bucket.Entry, path string) []content {
@@ -62,9 +72,22 @@ func encodable(all []bucket.Entry, path string) []content {
 	return out
 }
 
+// find returns a content by the prefix of its sum, or the last one of an absolute path, and the path where it was found last; "" if
+// that is unknown.
+func find(b *bucket.Bucket, what string) (e bucket.Entry, at string, err error) {
+	if path.IsAbs(what) {
+		e, err = b.Last(path.Clean(what))
+		return e, path.Clean(what), err
+	}
+	if e, err = b.Find(what); err == nil && len(e.Paths) > 0 {
+		at = e.Paths[len(e.Paths)-1]
+	}
+	return e, at, err
+}
+
 // Get copies a content, after it has verified its sum.
-func Get(b *bucket.Bucket, to io.Writer, sum string) error {
-	e, err := b.Find(sum)
+func Get(b *bucket.Bucket, to io.Writer, what string) error {
+	e, _, err := find(b, what)
 	if err != nil {
 		return err
 	}
@@ -80,31 +103,46 @@ func Get(b *bucket.Bucket, to io.Writer, sum string) error {
 	return err
 }
 
-// Restore writes a content to a path, or where it was last found if that is "". It returns the path and the
-// full sum.
-func Restore(ctx context.Context, h host.Host, b *bucket.Bucket, sum, to string) (path, full string, err error) {
-	e, err := b.Find(sum)
+// A Restored content was written to a path.
+type Restored struct {
+	Path, Sum string
+	Saved     time.Time // when it was last replaced
+	// Replaced is the sum of the content that it replaced, which is in the bucket now; "" if there was none or it is a secret,
+	// which is lost.
+	Replaced string
+	Lost     bool
+}
+
+// Unchanged reports whether the content was there already.
+func (r Restored) Unchanged() bool { return r.Replaced == r.Sum }
+
+// Restore writes a content to a path, or where it was last found if that is "".
+func Restore(ctx context.Context, h host.Host, b *bucket.Bucket, what, to string) (Restored, error) {
+	e, at, err := find(b, what)
 	if err != nil {
-		return "", "", err
+		return Restored{}, err
 	}
-	if to == "" && len(e.Paths) > 0 {
-		to = e.Paths[len(e.Paths)-1]
-	}
-	if to == "" {
-		return "", "", fmt.Errorf("the path of %s is unknown: give --to PATH", e.Sum)
+	r := Restored{Path: cmp.Or(to, at), Sum: e.Sum, Saved: e.Saved}
+	if r.Path == "" {
+		return Restored{}, fmt.Errorf("the path of %s is unknown: give --to PATH", e.Sum)
 	}
 	f, err := b.Open(e.Sum)
 	if err != nil {
-		return "", "", fmt.Errorf("cannot read from the bucket: %w", err)
+		return Restored{}, fmt.Errorf("cannot read from the bucket: %w", err)
 	}
 	defer f.Close()
-	if err := restore(ctx, h, b, to, f); err != nil {
-		return "", "", fmt.Errorf("cannot restore %s: %w", to, err)
+	if err := r.write(ctx, h, b, f); err != nil && !r.Unchanged() {
+		return Restored{}, fmt.Errorf("cannot restore %s: %w", r.Path, err)
 	}
-	return to, e.Sum, nil
+	return r, nil
 }
 
-func restore(ctx context.Context, h host.Host, b *bucket.Bucket, to string, from io.Reader) error {
+// errUnchanged ends the replacement of content by itself.
+var errUnchanged = errors.New("the content is the same")
+
+// write writes the content. It records what it replaces.
+func (r *Restored) write(ctx context.Context, h host.Host, b *bucket.Bucket, from io.Reader) error {
+	to := r.Path
 	dir, name, err := h.EditParent(to, host.Links{})
 	if err != nil {
 		return err
@@ -121,10 +159,23 @@ func restore(ctx context.Context, h host.Host, b *bucket.Bucket, to string, from
 		f.Was = new(file.Info())
 	}
 	if file != nil && f.Was.IsRegular() {
-		f.Check = func(ctx context.Context, _ string) error { return b.Backup(ctx, file, to) }
+		f.Check = func(ctx context.Context, _ string) error { return r.backUp(ctx, b, file) }
 	} else {
 		f.Mode = new(uint32(0o600))
 	}
 	_, err = dir.WriteFile(ctx, name, f)
+	return err
+}
+
+// backUp saves the content that is about to be replaced.
+func (r *Restored) backUp(ctx context.Context, b *bucket.Bucket, file host.Handle) (err error) {
+	r.Replaced, err = b.Save(ctx, file, r.Path)
+	switch {
+	case errors.Is(err, bucket.ErrSecret):
+		r.Lost = true
+		return nil
+	case err == nil && r.Unchanged():
+		return errUnchanged
+	}
 	return err
 }

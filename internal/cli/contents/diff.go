@@ -2,6 +2,7 @@ package contents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,22 +24,19 @@ type revision struct {
 
 // Diff prints how a content differs from another one, from the file at an absolute path, or, if with is "", from the
 // file where it was last found. It never prints a secret.
-func Diff(ctx context.Context, h host.Reader, b *bucket.Bucket, p *output.Printer, sum, with string) error {
-	e, err := b.Find(sum)
+func Diff(ctx context.Context, h host.Reader, b *bucket.Bucket, p *output.Printer, what, with string) error {
+	e, at, err := find(b, what)
 	if err != nil {
 		return err
 	}
-	if with == "" && len(e.Paths) > 0 {
-		with = e.Paths[len(e.Paths)-1]
-	}
-	if with == "" {
+	if with = cmp.Or(with, at); with == "" {
 		return fmt.Errorf("the path of %s is unknown: give a path, or another sum", e.Sum)
 	}
 	from, err := saved(b, e)
 	if err != nil {
 		return err
 	}
-	to, err := find(ctx, h, b, with)
+	to, err := revisionOf(ctx, h, b, with)
 	if err == nil {
 		printDiff(p, from, to)
 	}
@@ -55,8 +53,8 @@ func printDiff(p *output.Printer, from, to revision) {
 	}
 }
 
-// find returns the revision of an absolute path or of the prefix of a sum.
-func find(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (revision, error) {
+// revisionOf returns the revision of an absolute path or of the prefix of a sum.
+func revisionOf(ctx context.Context, h host.Reader, b *bucket.Bucket, name string) (revision, error) {
 	if !path.IsAbs(name) {
 		e, err := b.Find(name)
 		if err != nil {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -9,13 +10,13 @@ import (
 )
 
 func (a printer) catalog() *cobra.Command {
-	var f options
+	f := a.options()
 	cmd := &cobra.Command{
 		Use:   "catalog NODE",
 		Short: "Show the catalog of a node: its resources, and what is withheld from it",
 		Long: "catalog shows the resources that a node gets, and those that are withheld from it, with the reason. -o json and yaml show\n" +
 			"their attributes; secrets are encrypted for the node.",
-		Example: "  fettle fleet catalog web-1",
+		Example: "  kubectl fettle catalog web-1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := f.connect()
@@ -26,11 +27,15 @@ func (a printer) catalog() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printCatalog(all, f.format)
+			if err := a.printCatalog(all, f.format); err != nil {
+				return err
+			}
+			return f.exit(false, slices.ContainsFunc(all, func(e overview.Entry) bool { return e.Withheld != nil }))
 		},
 	}
 	cmd.ValidArgsFunction = f.completeOneNode
 	f.addTable(cmd)
+	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, "exit with 4 if a resource is withheld (default: 0)")
 	return cmd
 }
 

@@ -1,7 +1,11 @@
 package fleet
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -17,25 +22,24 @@ const formatText = "text"
 
 // addReports adds the flags of commands that print reports.
 func (f *options) addReports(cmd *cobra.Command) {
-	f.access.Add(cmd)
 	flags.Output(cmd, &f.format, "text, json or yaml", formatText, formatJSON, formatYAML)
 }
 
 func (a printer) diff() *cobra.Command {
-	var f options
+	f := a.options()
 	cmd := &cobra.Command{
 		Use:   "diff NODE|KIND/NAME",
 		Short: "Show how hosts differ from their catalogs now, with diffs",
 		Long: "diff asks the agent of a node how its host differs from its catalog now, or the agents of all nodes that a resource selects.\n" +
 			"Nothing changes. Commands of users and programs of external types are not started: what only they can tell is skipped.",
-		Example: "  fettle fleet diff web-1\n" +
-			"  fettle fleet diff File/motd",
+		Example: "  kubectl fettle diff web-1\n" +
+			"  kubectl fettle diff File/motd",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runDiff(cmd, f, args[0]) },
 	}
 	cmd.ValidArgsFunction = f.completeNodeOrRef
 	f.addReports(cmd)
-	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, "exit with 2 if there is a difference (default: 0)")
+	f.addCodes(cmd, "if there is a difference", "if something failed, is withheld or unknown, or a node is held, disabled or gives no answer")
 	return cmd
 }
 
@@ -44,26 +48,27 @@ func (a printer) runDiff(cmd *cobra.Command, f options, of string) error {
 	if err != nil {
 		return err
 	}
-	var all []overview.Difference
-	if kind, name, isResource := strings.Cut(of, "/"); isResource {
-		all, err = differences(cmd, client, kind, name)
-	} else {
-		all = []overview.Difference{client.Difference(cmd.Context(), of)}
-		err = all[0].Err
+	if strings.ContainsAny(of, "/[") {
+		all, err := a.ofResource(cmd.Context(), client, of)
+		if err != nil {
+			return err
+		}
+		return a.printDifferences(all, f)
 	}
-	if err != nil {
-		return err
+	d := client.Difference(cmd.Context(), of)
+	if d.Err != nil {
+		return d.Err
 	}
-	return a.printDifferences(all, f)
+	return a.printDifference(d, f)
 }
 
-// differences asks all nodes that a resource selects about it.
-func differences(cmd *cobra.Command, client *overview.Client, kind, name string) ([]overview.Difference, error) {
-	r, err := client.Resource(cmd.Context(), kind, name)
+// ofResource asks all nodes that a resource selects about it, unless it is withheld there.
+func (a printer) ofResource(ctx context.Context, client *overview.Client, ref string) ([]overview.Difference, error) {
+	r, err := client.Resource(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := client.Candidates(cmd.Context(), "")
+	candidates, err := client.Candidates(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -71,57 +76,119 @@ func differences(cmd *cobra.Command, client *overview.Client, kind, name string)
 	if err != nil {
 		return nil, fmt.Errorf("%s selects no node: %w", r.Ref(), err)
 	}
-	var nodes []string
-	for _, e := range explained {
-		if e.Selected {
-			nodes = append(nodes, e.Node)
-		}
+	explained = slices.DeleteFunc(explained, func(e overview.Explanation) bool { return !e.Shown() })
+	if len(explained) == 0 {
+		return nil, fmt.Errorf("%s selects no node: it selects %s", r.Ref(), overview.Selects(r))
 	}
-	all := client.Differences(cmd.Context(), nodes)
-	for i := range all {
-		all[i].Report = overview.Only(all[i].Report, string(r.Ref()))
-	}
-	return all, nil
+	return client.DifferencesOf(ctx, r.Ref(), explained, overview.CatalogsOf(candidates)), nil
 }
 
-// printDifferences prints the answers of nodes. Without all of them, the exit code is 1.
+// printDifference prints the answer of one node, after what keeps it from what its resources say.
+func (a printer) printDifference(d overview.Difference, f options) error {
+	if f.format != formatText {
+		if err := a.Encode([]report.Report{d.Report}, f.format); err != nil {
+			return err
+		}
+		return f.exit(differs(d), fails(d))
+	}
+	if d.State.NeedsAttention() {
+		a.PrintIn(output.Red, "%s is %s: %s", d.Node, strings.ToLower(string(d.State)), d.StateMessage)
+	}
+	for _, w := range d.Withheld {
+		a.PrintIn(output.Red, "%s: withheld: %s", w.Ref, cmp.Or(w.Message, w.Reason))
+	}
+	a.printResources(d.Report)
+	a.Print("%s", d.Report.Summary()+countedIf(len(d.Withheld), "withheld"))
+	return f.exit(differs(d), fails(d))
+}
+
+func countedIf(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d %s", n, what)
+}
+
+func differs(d overview.Difference) bool { return d.Report.Counts.Noop > 0 }
+
+func fails(d overview.Difference) bool {
+	return d.Err != nil || len(d.Withheld) > 0 || d.State.NeedsAttention() || d.Report.Counts.Failed+d.Report.Counts.Skipped > 0
+}
+
+// printDifferences prints the answers of nodes. Without all of them, the exit code is 1, unless detailed ones are wanted.
 func (a printer) printDifferences(asked []overview.Difference, f options) error {
 	var all []overview.Difference
-	differ := 0
 	for _, d := range asked {
-		if d.Err != nil {
+		switch {
+		case d.Err != nil:
 			a.Warn("%v", d.Err)
-			continue
-		}
-		all = append(all, d)
-		if d.Report.Counts.Noop+d.Report.Counts.Failed > 0 {
-			differ++
+		case len(d.Withheld) == 0:
+			all = append(all, d)
 		}
 	}
-	if err := a.printAnswers(all, len(asked), f.format); err != nil {
+	if err := a.printAnswers(all, f.format); err != nil {
 		return err
 	}
-	if f.format == formatText && len(asked) != 1 {
-		a.Print("different on %d of %s, %d without an answer", differ, text.Count(len(asked), "node"), len(asked)-len(all))
+	if f.format == formatText {
+		a.printWithheld(asked)
+		a.Print("%s", tally(asked))
 	}
-	if len(all) < len(asked) {
+	if !f.codes && slices.ContainsFunc(asked, func(d overview.Difference) bool { return d.Err != nil }) {
 		return output.Exit(1)
 	}
-	return f.exit(differ > 0)
+	return f.exit(slices.ContainsFunc(asked, differs), slices.ContainsFunc(asked, fails))
+}
+
+// printWithheld says where and why a resource is withheld.
+func (a printer) printWithheld(asked []overview.Difference) {
+	nodes := map[string][]string{}
+	for _, d := range asked {
+		for _, w := range d.Withheld {
+			nodes[w.Message] = append(nodes[w.Message], d.Node)
+		}
+	}
+	for _, message := range slices.Sorted(maps.Keys(nodes)) {
+		a.PrintIn(output.Red, "%s:", text.List(nodes[message]))
+		a.PrintIn(output.Red, "withheld: %s", message)
+	}
+}
+
+// tally is "different on 1 of 3 nodes, 1 withheld". Nodes that are held or disabled have answered, too.
+func tally(asked []overview.Difference) string {
+	var different, failed, skipped, withheld, silent, held, disabled int
+	for _, d := range asked {
+		switch {
+		case d.Err != nil:
+			silent++
+		case len(d.Withheld) > 0:
+			withheld++
+		case d.Report.Counts.Noop > 0:
+			different++
+		case d.Report.Counts.Failed > 0:
+			failed++
+		case d.Report.Counts.Skipped > 0:
+			skipped++
+		}
+		switch d.State {
+		case nodestate.Held:
+			held++
+		case nodestate.Disabled:
+			disabled++
+		case nodestate.Silent, nodestate.Pending, nodestate.Failed, nodestate.Withheld, nodestate.OutOfSync, nodestate.InSync:
+		}
+	}
+	return counts(fmt.Sprintf("different on %d of", different), text.Count(len(asked), "node"), failed, "failed", skipped, "not checked", withheld, "withheld",
+		silent, "without an answer", held, "held", disabled, "disabled")
 }
 
 // printAnswers prints reports: as text, those of nodes that differ in the same way together.
-func (a printer) printAnswers(all []overview.Difference, asked int, format string) error {
+func (a printer) printAnswers(all []overview.Difference, format string) error {
 	if format != formatText {
 		reports := []report.Report{}
 		for _, d := range all {
 			reports = append(reports, d.Report)
 		}
 		return a.Encode(reports, format)
-	}
-	if asked == 1 && len(all) == 1 {
-		a.printResources(all[0].Report)
-		return a.Report(all[0].Report, output.Style{Format: formatText})
 	}
 	for _, g := range overview.Alike(all) {
 		if len(g.Report.Resources) > 0 {

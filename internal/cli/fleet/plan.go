@@ -23,23 +23,24 @@ type planFlags struct {
 	sources source.Request
 	spec    reports.PlanSpec
 	limit   time.Duration
+	// failOnChange is an old form of --detailed-exitcodes.
+	failOnChange bool
 }
 
 func (a printer) plan(from source.Loader) *cobra.Command {
-	var f planFlags
+	f := planFlags{options: a.options()}
 	cmd := &cobra.Command{
 		Use:   "plan (-f FILE|DIR|URL|- | -k DIR)",
 		Short: "Show what a change of resources would do to the nodes of the cluster, with diffs",
 		Long: "plan compiles the change for all nodes, and asks the agents of those whose catalogs change what it would do to their hosts.\n" +
 			"Nothing is applied. Commands of users and programs of external types are not started: what only they can tell is unknown.\n" +
 			"Nodes with the same outcome are shown together.",
-		Example: "  fettle fleet plan -f manifests/\n" +
-			"  fettle fleet plan -f manifests/ --prune -l team=web -o markdown\n" +
-			"  fettle fleet plan -f motd.yaml --sample 3 --fail-on-change",
+		Example: "  kubectl fettle plan -f manifests/\n" +
+			"  kubectl fettle plan -f manifests/ --prune -l team=web -o markdown\n" +
+			"  kubectl fettle plan -f motd.yaml --sample 3 --detailed-exitcodes",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPlan(cmd.Context(), from, f) },
 	}
-	f.access.Add(cmd)
 	formats := []string{formatTable, formatJSON, formatYAML, formatMarkdown}
 	cmd.Flags().StringVarP(&f.format, "output", "o", formatTable, "table, json, yaml, or markdown for a pull request")
 	flags.Complete(cmd, "output", formats...)
@@ -52,13 +53,17 @@ func (a printer) plan(from source.Loader) *cobra.Command {
 	cmd.Flags().BoolVar(&f.spec.Prune, "prune", false, "delete the resources of the cluster that the manifests lack")
 	cmd.Flags().StringVarP(&f.spec.Selector, "selector", "l", "", "limit --prune to resources with these labels, such as team=web")
 	cmd.Flags().Int32Var(&f.spec.Sample, "sample", 0, "how many nodes to ask of those whose catalogs change in the same way (default: all)")
-	cmd.Flags().DurationVar(&f.limit, "timeout", 2*time.Minute, "when to stop asking; a node has ten seconds to answer")
-	cmd.Flags().BoolVar(&f.codes, "fail-on-change", false, "exit with 2 if a host would change or might, or if nodes would not get a resource (default: 0)")
+	flags.Duration(cmd, &f.limit, "timeout", 2*time.Minute, "when to stop asking; a node has ten seconds to answer")
+	f.addCodes(cmd, "if a host would change or might", "if something would fail, be withheld or is unknown, or a node is held, disabled, silent or gives no answer")
+	cmd.Flags().BoolVar(&f.failOnChange, "fail-on-change", false, "")
+	_ = cmd.Flags().MarkHidden("fail-on-change") // it was just added
 	return cmd
 }
 
 func (f *planFlags) check(formats []string) error {
 	switch {
+	case f.failOnChange:
+		return errors.New("--fail-on-change is now --detailed-exitcodes: it exits with 2 for changes, 4 for what would break, and 6 for both")
 	case f.sources.Empty():
 		return errors.New("no manifests: use -f FILE, -f DIR, -f URL, -k DIR or, for stdin, -f -")
 	case f.spec.Selector != "" && !f.spec.Prune:
@@ -87,13 +92,20 @@ func (a printer) runPlan(ctx context.Context, from source.Loader, f planFlags) e
 	if err != nil {
 		return err
 	}
+	if p.Nodes.Affected > 0 {
+		if nodes, err := client.Nodes(ctx); err == nil {
+			p.CountStates(nodes)
+		} else {
+			a.Warn("cannot say which nodes are held, disabled or silent: %v", err)
+		}
+	}
 	for _, note := range p.Notes {
 		a.Warn("note: %s", note)
 	}
 	if err := a.printPlan(p, f.format); err != nil {
 		return err
 	}
-	return f.exit(p.Nodes.Changing+p.Nodes.Unknown+p.Nodes.NoAnswer+p.Nodes.NotAsked+len(p.Problems) > 0)
+	return f.exit(p.Differs(), p.Fails())
 }
 
 // ownManifests reads what is sent to the cluster: no Secrets, and nothing that is not of Fettle.

@@ -46,20 +46,21 @@ func (a printer) printPlan(p *overview.Plan, format string) error {
 func planSummary(p *overview.Plan) string {
 	n := p.Nodes
 	if n.Affected == 0 {
-		return fmt.Sprintf("no change for %s", text.Count(n.Total, "node"))
+		return fmt.Sprintf("no change for %s", text.Count(n.Total, "node")) + countedIf(len(p.Problems)+int(p.OmittedProblems), "withheld")
 	}
-	unknown := ""
-	if n.Unknown > 0 {
-		unknown = fmt.Sprintf("; %d partly unknown", n.Unknown)
-	}
-	return fmt.Sprintf("%d of %s: %d answered, of which %d would change%s; %d without an answer, %d not asked",
-		n.Affected, text.Count(n.Total, "node"), n.Answered, n.Changing, unknown, n.NoAnswer, n.NotAsked)
+	line := fmt.Sprintf("%d of %s: %d answered, of which %d would change", n.Affected, text.Count(n.Total, "node"), n.Answered, n.Changing)
+	return line + countedIf(n.Failing, "would fail") + countedIf(n.Withheld, "would not get a resource") + countedIf(n.Unknown, "partly unknown") +
+		fmt.Sprintf("; %d without an answer, %d not asked", n.NoAnswer, n.NotAsked) +
+		countedIf(n.Held, "held") + countedIf(n.Disabled, "disabled") + countedIf(n.Silent, "silent")
 }
 
 func problemLine(p reports.PlanProblem) string {
 	where := "on all nodes"
 	if p.Nodes > 0 {
 		where = "on " + text.Count(int(p.Nodes), "node")
+	}
+	if p.Stays {
+		where += ", as now"
 	}
 	return fmt.Sprintf("%s %s: %s: %s", p.Ref, where, p.Reason, p.Message)
 }
@@ -123,15 +124,23 @@ func hostOf(g overview.PlanGroup, effect string) string {
 
 // effectOf is what happens to a resource on a host.
 func effectOf(res report.ResourceReport) string {
-	switch res.State {
-	case report.Skipped:
+	switch {
+	case overview.IsUnchecked(res):
 		return "unknown: " + res.Message
-	case report.Failed:
+	case res.State == report.Skipped:
+		return "skipped: " + strings.TrimPrefix(res.Message, "skipped: ")
+	case res.State == report.Failed:
 		return strings.TrimSuffix("fails: "+res.Message, ": ")
-	case report.InSync:
+	case res.State == report.InSync && res.Unknown != "":
+		return "unknown: " + res.Unknown
+	case res.State == report.InSync:
 		return cmp.Or(res.Message, "no longer different")
-	case report.Noop, report.Changed, report.Refreshed:
 	}
+	return changesOf(res)
+}
+
+// changesOf are the changes of a resource that is out of sync.
+func changesOf(res report.ResourceReport) string {
 	var parts []string
 	for _, e := range res.Events {
 		parts = append(parts, e.Message)
@@ -139,7 +148,11 @@ func effectOf(res report.ResourceReport) string {
 	if len(parts) == 0 || strings.HasPrefix(res.Message, reports.NotCompared) {
 		parts = append(parts, res.Message)
 	}
-	return strings.Join(parts, ", ")
+	effect := strings.Join(parts, ", ")
+	if res.Unknown != "" {
+		effect += " (unknown: " + res.Unknown + ")"
+	}
+	return effect
 }
 
 // A resourceDiff is a diff of a resource.

@@ -16,7 +16,7 @@ func (a printer) report() *cobra.Command {
 		Short: "Show the reports of the last eventful runs of a node",
 		Long: "report shows what the latest runs on a node did: those that changed something, or found something else than the run\n" +
 			"before. A node keeps 20 reports, without diffs.",
-		Example: "  fettle fleet report list web-1",
+		Example: "  kubectl fettle report list web-1",
 		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(a.listReports(), a.showReport())
@@ -24,11 +24,11 @@ func (a printer) report() *cobra.Command {
 }
 
 func (a printer) listReports() *cobra.Command {
-	var f options
+	f := a.options()
 	cmd := &cobra.Command{
 		Use:     "list NODE",
 		Short:   "List the reports of a node, the latest last",
-		Example: "  fettle fleet report list web-1",
+		Example: "  kubectl fettle report list web-1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := f.reports(cmd, args[0])
@@ -44,12 +44,12 @@ func (a printer) listReports() *cobra.Command {
 }
 
 func (a printer) showReport() *cobra.Command {
-	var f options
+	f := a.options()
 	cmd := &cobra.Command{
 		Use:   "show NODE [NUMBER]",
 		Short: "Show a report of a node, by default the latest",
-		Example: "  fettle fleet report show web-1\n" +
-			"  fettle fleet report show web-1 17 -o json",
+		Example: "  kubectl fettle report show web-1\n" +
+			"  kubectl fettle report show web-1 17 -o json",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := f.reports(cmd, args[0])
@@ -62,7 +62,7 @@ func (a printer) showReport() *cobra.Command {
 			}
 			one, err := history.Choose(all, number)
 			if err != nil {
-				return fmt.Errorf("%s has %w: see fettle fleet report list %s", args[0], err, args[0])
+				return fmt.Errorf("%s has %w: see kubectl fettle report list %s", args[0], err, args[0])
 			}
 			return history.Show(a.Printer, one.Report, f.format)
 		},

@@ -11,31 +11,28 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/page"
 )
 
 func (a printer) ui() *cobra.Command {
-	var access flags.Cluster
 	var port uint16
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the fleet in a browser",
 		Long: "ui serves a page about the fleet on loopback until it is interrupted, and prints its address. It reads everything\n" +
 			"with your rights, changes nothing, and lets in only who knows the address.",
-		Example: "  fettle fleet ui",
+		Example: "  kubectl fettle ui",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), access, port) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), port) },
 	}
-	access.Add(cmd)
 	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	return cmd
 }
 
 // serve serves the page until ctx ends.
-func (a printer) serve(ctx context.Context, access flags.Cluster, port uint16) error {
-	cfg, err := access.Config()
+func (a printer) serve(ctx context.Context, port uint16) error {
+	cfg, err := a.access.Config()
 	if err != nil {
 		return err
 	}
@@ -53,7 +50,7 @@ func (a printer) serve(ctx context.Context, access flags.Cluster, port uint16) e
 	}
 	guard := page.NewGuard(is)
 	server := &http.Server{
-		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: access.Name(cfg), Now: time.Now})),
+		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: a.access.Name(cfg), Now: time.Now})),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the streams of updates
 	}

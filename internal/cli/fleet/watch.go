@@ -38,7 +38,7 @@ func (a printer) watch(cmd *cobra.Command, f options) error {
 		case <-time.After(reconnectAfter):
 		}
 	}
-	return f.exit(shown.Failed+shown.Silent+shown.Disabled > 0)
+	return f.exit(shown.Pending+shown.OutOfSync > 0, shown.Failed+shown.Withheld+shown.Held+shown.Silent+shown.Disabled > 0)
 }
 
 // A follower shows the states of the fleet that differ from the one before.
@@ -61,7 +61,7 @@ func (w *follower) show(next v1alpha1.FleetStatus) {
 func progress(s v1alpha1.FleetStatus) string {
 	n := s.Nodes
 	line := counts(fmt.Sprintf("%d of %d", n.InSync, n.Total), "nodes in sync",
-		n.Pending, "pending", n.Held, "held", n.OutOfSync, "out of sync", n.Failed, "failed", n.Disabled, "disabled", n.Silent, "silent")
+		n.Pending, "pending", n.Held, "held", n.OutOfSync, "out of sync", n.Failed, "failed", n.Withheld, "withheld", n.Disabled, "disabled", n.Silent, "silent")
 	if s.Drift.Nodes > 0 {
 		line += "; drift in 24 h on " + text.Count(int(s.Drift.Nodes), "node")
 	}

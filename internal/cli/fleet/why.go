@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,19 +17,20 @@ import (
 )
 
 func (a printer) why() *cobra.Command {
-	var f options
+	f := a.options()
 	var node string
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Explain where a resource applies, its state on each node, and why",
 		Long: "why explains which nodes a resource selects and by what, its state on each of them, and what it waits for. It reads the\n" +
-			"resource, Nodes and NodeCatalogs. Nodes that are not selected are shown with -o wide.",
-		Example: "  fettle fleet why File/motd\n" +
-			"  fettle fleet why File/motd --node web-1",
+			"resource, Nodes and NodeCatalogs. Nodes in the same state for the same reason are shown together, problems first; -o wide\n" +
+			"lists each node, and those that are not selected.",
+		Example: "  kubectl fettle why File/motd\n" +
+			"  kubectl fettle why File/motd --node web-1",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runWhy(cmd, f, node, args[0]) },
 	}
-	f.add(cmd, "exit with 2 unless the resource is in sync on all nodes that it selects (default: 0)")
+	f.add(cmd, "if nodes differ from the resource or have yet to apply it", "if it failed, is withheld, skipped, held, disabled or unknown on some")
 	cmd.ValidArgsFunction = f.completeOneRef
 	cmd.Flags().StringVar(&node, "node", "", "only this node")
 	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNode)
@@ -36,15 +38,11 @@ func (a printer) why() *cobra.Command {
 }
 
 func (a printer) runWhy(cmd *cobra.Command, f options, node, ref string) error {
-	if err := checkRef(ref); err != nil {
-		return err
-	}
 	client, err := f.connect()
 	if err != nil {
 		return err
 	}
-	kind, name, _ := strings.Cut(ref, "/")
-	r, err := client.Resource(cmd.Context(), kind, name)
+	r, err := client.Resource(cmd.Context(), ref)
 	if err != nil {
 		return err
 	}
@@ -56,40 +54,70 @@ func (a printer) runWhy(cmd *cobra.Command, f options, node, ref string) error {
 	if err != nil {
 		return fmt.Errorf("%s selects no node: %w", r.Ref(), err)
 	}
-	if err := a.printWhy(r, all, f.format, node != "", time.Now()); err != nil {
+	w := explained{Resource: r, all: all, one: node != ""}
+	if slices.ContainsFunc(all, func(e overview.Explanation) bool { return e.Held }) {
+		w.deselection = a.deselection(cmd.Context(), client)
+	}
+	if err := a.printWhy(w, f.format, time.Now()); err != nil {
 		return err
 	}
-	return f.exit(slices.ContainsFunc(all, func(e overview.Explanation) bool {
-		return e.Selected && e.State != v1alpha1.StateInSync && e.State != v1alpha1.StateChanged
-	}))
+	return f.exit(slices.ContainsFunc(all, overview.Explanation.Differs), slices.ContainsFunc(all, overview.Explanation.Fails))
 }
 
-func (a printer) printWhy(r overview.Resource, all []overview.Explanation, format string, one bool, now time.Time) error {
+// An explained is a resource with its explanations.
+type explained struct {
+	overview.Resource
+	all         []overview.Explanation
+	one         bool                      // of a node that was asked for
+	deselection *v1alpha1.HeldDeselection // what holds some nodes; nil if none is, or it cannot be read
+}
+
+func (a printer) printWhy(w explained, format string, now time.Time) error {
 	if format == formatJSON || format == formatYAML {
-		return a.Encode(all, format)
+		return a.Encode(w.all, format)
 	}
-	table := [][]string{{"NODE", "SELECTED", "STATE", "SINCE", "DRIFT", "REASON"}}
-	if format != formatTable {
-		table[0] = slices.Insert(table[0], beforeAuthor, "AUTHOR")
-	}
-	selected := 0
-	for _, e := range all {
-		if e.Selected {
-			selected++
-		} else if format == formatTable && !one {
-			continue
-		}
-		table = append(table, row(e, now, format))
+	var table [][]string
+	if format == formatTable && !w.one {
+		table = explanationGroups(w.all, now)
+	} else {
+		table = explanations(w.all, now, format)
 	}
 	if format == formatCSV {
 		return a.CSV(table)
 	}
-	a.Table(about(r, selected, len(all), one))
+	a.Table(about(w))
 	if len(table) > 1 {
 		a.Print("")
 		a.Table(table)
 	}
 	return nil
+}
+
+// explanations has a row for each node.
+func explanations(all []overview.Explanation, now time.Time, format string) [][]string {
+	table := [][]string{{"NODE", "SELECTED", "STATE", "SINCE", "DRIFT", "REASON"}}
+	if format != formatTable {
+		table[0] = slices.Insert(table[0], beforeAuthor, "AUTHOR")
+	}
+	for _, e := range all {
+		table = append(table, row(e, now, format))
+	}
+	return table
+}
+
+// explanationGroups has a row for the nodes that have the same explanation.
+func explanationGroups(all []overview.Explanation, now time.Time) [][]string {
+	table := [][]string{{"STATE", "NODES", "WHICH", "SINCE", "DRIFT", "REASON"}}
+	shown := slices.DeleteFunc(slices.Clone(all), func(e overview.Explanation) bool { return !e.Shown() })
+	for _, g := range overview.GroupedExplanations(shown) {
+		cells := row(g.Explanation, now, formatTable)
+		state := cells[2]
+		if g.Held {
+			state = "Held"
+		}
+		table = append(table, []string{state, strconv.Itoa(len(g.Nodes)), someNodes(g.Nodes), cells[3], cells[4], g.Reason})
+	}
+	return table
 }
 
 // beforeAuthor is the number of columns before AUTHOR.
@@ -110,9 +138,13 @@ func row(e overview.Explanation, now time.Time, format string) []string {
 	return slices.Insert(cells, beforeAuthor, author)
 }
 
-// about describes a resource, one thing in a row.
-func about(r overview.Resource, selected, of int, one bool) [][]string {
-	rows := [][]string{{"Resource", string(r.Ref())}}
+// about describes a resource, one thing in a row. What holds nodes comes first, because it causes the rest.
+func about(w explained) (rows [][]string) {
+	r := w.Resource
+	rows = append(rows, []string{"Resource", string(r.Ref())})
+	if w.deselection != nil {
+		rows = append(rows, []string{"Held", w.deselection.Message})
+	}
 	if ready := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		rows = append(rows, []string{"Ready", fmt.Sprintf("%s (%s): %s", ready.Status, ready.Reason, ready.Message)})
 	}
@@ -120,8 +152,8 @@ func about(r overview.Resource, selected, of int, one bool) [][]string {
 		rows = append(rows, []string{"Contended", contest.Message})
 	}
 	selects := overview.Selects(r)
-	if !one {
-		selects += fmt.Sprintf(": %d of %d", selected, of)
+	if !w.one {
+		selects += fmt.Sprintf(": %d of %d", selected(w.all), len(w.all))
 	}
 	rows = append(rows, []string{"Selects", selects})
 	for _, edge := range []struct {
@@ -133,6 +165,15 @@ func about(r overview.Resource, selected, of int, one bool) [][]string {
 		}
 	}
 	return rows
+}
+
+func selected(all []overview.Explanation) (n int) {
+	for _, e := range all {
+		if e.Selected {
+			n++
+		}
+	}
+	return n
 }
 
 func list(refs []v1alpha1.ResourceRef) string {

@@ -68,8 +68,11 @@ func (j *Job) Once(ctx context.Context) error {
 
 // noteDisabled prints a note if runs of agents are disabled.
 func (j *Job) noteDisabled() {
-	if disabled, ok := errors.AsType[*state.DisabledError](state.Disabled(j.Control.Dir)); ok {
-		j.Printer.Warn("note: %v; this run takes place anyway", disabled)
+	err := state.Disabled(j.Control.Dir)
+	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
+		j.Printer.Warn("note: %v; this run takes place anyway", err)
+	} else if err != nil {
+		j.Printer.Warn("note: %v", err)
 	}
 }
 
@@ -94,11 +97,11 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	hostname := facts.String("networking.hostname")
 	in := manifests.Input(j.Manifests, j.Kinds)
 	in.Nodes = []compiler.Node{{Name: hostname, Labels: j.Labels, Facts: func() resource.Facts { return facts }}}
-	items, problems := compiler.Prepare(in)
+	items, withheld, problems := compiler.Prepare(in)
 	t := engine.Transaction{
 		Host: j.Host, Guard: j.Guard, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Store: store, Now: time.Now, Trace: j.Printer.Tracer(),
 		Selected: func(i resource.Item) bool { return j.Selected.Has(i.Ref) },
-		Refused:  reportsOf(problems, j.Selected), Withheld: withheldOf(problems, j.Selected), IgnoreSchedules: j.IgnoreSchedules,
+		Refused:  reportsOf(problems, j.Selected), Withheld: withheld, IgnoreSchedules: j.IgnoreSchedules,
 		Before: map[string]time.Duration{report.FactGeneration: gathered.Sub(began), report.ConfigRetrieval: time.Since(gathered)},
 	}
 	if j.Plan { // a plan gets a read-only host
@@ -162,12 +165,9 @@ func (j *Job) warnUnwatched(err error) {
 // exitCode is Puppet's with DetailedExitCodes: a run under noop counts as one without changes. That of a plan
 // counts pending changes.
 func (j *Job) exitCode(r report.Report) error {
-	changes := r.Counts.Changed + r.Counts.Refreshed
-	if j.Plan {
-		changes += r.Counts.Noop
-	}
+	changes := r.Changes(report.Success) || j.Plan && (r.Counts.Noop > 0 || r.Changes(report.Pending))
 	code := 0
-	if j.DetailedExitCodes && changes > 0 {
+	if j.DetailedExitCodes && changes {
 		code |= 2
 	}
 	if r.Status == "failed" {

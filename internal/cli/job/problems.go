@@ -9,10 +9,11 @@ import (
 )
 
 // reportsOf turns the compiler's problems with selected resources into reports: a resource at fault has failed, one
-// that depends on it is skipped.
+// that depends on it is skipped. If none that is at fault is selected, those that depend on it have failed: nothing else would say
+// that the selection cannot be applied.
 func reportsOf(problems []compiler.Problem, selected selection.Selection) []report.ResourceReport {
 	var out []report.ResourceReport
-	at := map[v1alpha1.ResourceRef]int{}
+	at, atFault := map[v1alpha1.ResourceRef]int{}, false
 	for _, p := range problems {
 		if i, ok := at[p.Ref]; ok {
 			out[i].Message += "; " + p.Message
@@ -26,19 +27,14 @@ func reportsOf(problems []compiler.Problem, selected selection.Selection) []repo
 		state := report.Failed
 		if p.Reason == v1alpha1.ReasonDependsOnProblem {
 			state = report.Skipped
+		} else {
+			atFault = true
 		}
 		out = append(out, report.ResourceReport{Ref: report.Ref(ref), State: state, Message: p.Message})
 	}
-	return out
-}
-
-// withheldOf are the other resources with problems. They belong to the host too: a Purge must know that its
-// catalog is incomplete.
-func withheldOf(problems []compiler.Problem, selected selection.Selection) []resource.Ref {
-	var out []resource.Ref
-	for _, p := range problems {
-		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && !selected.Has(ref) {
-			out = append(out, ref)
+	for i := range out {
+		if !atFault {
+			out[i].State = report.Failed
 		}
 	}
 	return out

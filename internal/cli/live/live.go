@@ -76,14 +76,14 @@ func (f *Fleet) Candidates() ([]overview.Candidate, error) {
 	return overview.WithCatalogs(nodes, catalogs), errors.Join(err, nodesErr)
 }
 
-// History returns the states of the nodes in past hours, the present one first. Errors are those of [Fleet.Nodes].
-func (f *Fleet) History() ([]v1alpha1.FleetHour, error) {
+// FleetStatus returns what the manager wrote of the fleet; the zero value before it did. Errors are those of [Fleet.Nodes].
+func (f *Fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
 	f.fleets.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("fleets"))})
 	all, err := f.fleets.all()
 	if len(all) == 0 { // before a manager has created the only one
-		return nil, err
+		return v1alpha1.FleetStatus{}, err
 	}
-	return all[0].Status.History, err
+	return all[0].Status, err
 }
 
 // Entries returns the catalog of a node. Each call asks the cluster.

@@ -19,12 +19,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // until calls f after each change until it returns no error.
 func until(t *testing.T, fleet *live.Fleet, f func() error) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(patient.Limit)
 	defer deadline.Stop()
 	for {
 		_, next := fleet.Version()
@@ -96,7 +97,10 @@ func TestFleetFollowsTheCluster(t *testing.T) {
 	}
 	want(t, fleet, []string{"n2 "}, fleet.Nodes, nodeName)
 
-	history := fleet.History
+	history := func() ([]v1alpha1.FleetHour, error) {
+		status, err := fleet.FleetStatus()
+		return status.History, err
+	}
 	drifting := func(h v1alpha1.FleetHour) string { return fmt.Sprint(h.Drifting) }
 	want(t, fleet, nil, history, drifting)
 	sum := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}

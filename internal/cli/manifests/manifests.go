@@ -11,7 +11,7 @@ import (
 // Input is the compiler's input for manifests, without nodes.
 func Input(set *manifest.Set, kinds []resource.Kind) compiler.Input {
 	return compiler.Input{
-		Resources: set.Resources(), Refused: Refusals(set.Faults), Kinds: kinds,
+		Resources: set.Resources(), Refused: Refusals(set.Faults), Fragments: set.Fragments, Kinds: kinds,
 		ConfigMap: set.ConfigMaps.Value, Secret: secretsOf(set.Secrets),
 	}
 }

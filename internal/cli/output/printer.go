@@ -16,6 +16,8 @@ import (
 // A Printer writes results to Out and everything else to Err. It is safe for concurrent use.
 type Printer struct {
 	Out, Err io.Writer
+	// OutTerminal and ErrTerminal shorten sums, for people.
+	OutTerminal, ErrTerminal bool
 	// OutColors and ErrColors color the lines of each. ErrProgress shows progress on Err, which is a terminal.
 	OutColors, ErrColors, ErrProgress bool
 	// Debugging prints the lines of Debug.

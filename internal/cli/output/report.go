@@ -42,10 +42,10 @@ func (p *Printer) Resource(r report.ResourceReport, diffs bool) {
 	}
 	for _, line := range r.Lines() {
 		if r.State == report.Failed {
-			p.WarnIn(Red, "%s", line)
+			p.WarnIn(Red, "%s", forTerminal(p.ErrTerminal, line))
 			continue
 		}
-		p.PrintIn(StateColor(r.State), "%s", line)
+		p.PrintIn(StateColor(r.State), "%s", forTerminal(p.OutTerminal, line))
 	}
 	if !diffs {
 		return

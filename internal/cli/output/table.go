@@ -25,7 +25,7 @@ func (p *Printer) Table(rows [][]string) {
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			cells[i] = text.Line(cell)
+			cells[i] = text.Line(forTerminal(p.OutTerminal, cell))
 			if isFormula(cell) {
 				cells[i] = "'" + cells[i]
 			}

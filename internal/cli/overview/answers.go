@@ -15,16 +15,36 @@ import (
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // maxAsked is the number of nodes that are asked at the same time.
 const maxAsked = 32
 
+// inParallel calls a function with 0 to n-1, with maxAsked calls at the same time.
+func inParallel(n int, do func(i int)) {
+	var waiting sync.WaitGroup
+	slots := make(chan struct{}, maxAsked)
+	for i := range n {
+		slots <- struct{}{}
+		waiting.Go(func() {
+			do(i)
+			<-slots
+		})
+	}
+	waiting.Wait()
+}
+
 // A Difference is what a node answers to the question how it differs from its catalog.
 type Difference struct {
-	Node   string
-	Report report.Report
-	Err    error // there is no answer
+	Node string
+	// State is that of the node, and StateMessage explains it. "" if its NodeCatalog cannot be read.
+	State        nodestate.State
+	StateMessage string
+	Report       report.Report
+	// Withheld are the resources that the node does not get, so that it cannot answer for them.
+	Withheld []v1alpha1.Withheld
+	Err      error // there is no answer
 }
 
 // Reports returns the reports that a node has stored, the latest last.
@@ -34,36 +54,63 @@ func (c *Client) Reports(ctx context.Context, node string) ([]report.Stored, err
 	}
 	query := url.Values{"fieldSelector": {reports.FieldNode + "=" + node}}
 	if err := c.ask(ctx, node, "nodereports?"+query.Encode(), &list); err != nil {
-		return nil, fmt.Errorf("cannot get the reports of %s: %w", node, err)
+		return nil, c.suggestNode(ctx, node, fmt.Errorf("cannot get the reports of %s: %w", node, err))
 	}
 	return list.Items, nil
 }
 
 // Difference asks a node how it differs from its catalog.
 func (c *Client) Difference(ctx context.Context, node string) Difference {
+	d := c.difference(ctx, node)
+	var n Node
+	if d.Err != nil {
+		return d
+	}
+	if err := c.get(ctx, catalogsPath()+"/"+node, "application/json", &n); err == nil { // otherwise, only the answer is known
+		is := n.State()
+		d.State, d.StateMessage = is.State, is.Message
+		d.Withheld = slices.DeleteFunc(n.Spec.Withheld, func(w v1alpha1.Withheld) bool { return !w.IsMissing() })
+	}
+	return d
+}
+
+func (c *Client) difference(ctx context.Context, node string) Difference {
 	var diff struct {
 		Report report.Report `json:"report"`
 	}
 	if err := c.ask(ctx, node, "nodediffs/"+node, &diff); err != nil {
-		return Difference{Node: node, Err: fmt.Errorf("cannot compare %s: %w", node, err)}
+		return Difference{Node: node, Err: c.suggestNode(ctx, node, fmt.Errorf("cannot compare %s: %w", node, err))}
 	}
 	return Difference{Node: node, Report: diff.Report}
 }
 
-// Differences is Difference for several nodes, in their order.
-func (c *Client) Differences(ctx context.Context, nodes []string) []Difference {
+// DifferencesOf asks nodes how they differ from one resource, in their order. Nodes from which it is withheld are not asked.
+func (c *Client) DifferencesOf(ctx context.Context, ref v1alpha1.ResourceRef, nodes []Explanation, catalogs map[string]*Node) []Difference {
 	all := make([]Difference, len(nodes))
-	var waiting sync.WaitGroup
-	slots := make(chan struct{}, maxAsked)
-	for i, node := range nodes {
-		slots <- struct{}{}
-		waiting.Go(func() {
-			all[i] = c.Difference(ctx, node)
-			<-slots
-		})
+	inParallel(len(nodes), func(i int) {
+		n := nodes[i]
+		if n.State == v1alpha1.StateWithheld {
+			all[i] = Difference{Node: n.Node, Withheld: []v1alpha1.Withheld{{Ref: ref, Message: n.Reason}}}
+			return
+		}
+		all[i] = c.difference(ctx, n.Node)
+		all[i].Report = Only(all[i].Report, string(ref))
+	})
+	for i, n := range nodes {
+		if catalog := catalogs[n.Node]; catalog != nil {
+			all[i].State = catalog.State().State
+		}
 	}
-	waiting.Wait()
 	return all
+}
+
+// CatalogsOf returns the NodeCatalogs of Nodes by name.
+func CatalogsOf(all []Candidate) map[string]*Node {
+	catalogs := map[string]*Node{}
+	for _, n := range all {
+		catalogs[n.Name] = n.Catalog
+	}
+	return catalogs
 }
 
 // ask gets an answer of a node.
@@ -108,25 +155,23 @@ func (c *Client) Entries(ctx context.Context, node string) ([]Entry, error) {
 	}
 	var nc v1alpha1.NodeCatalog
 	if err := c.get(ctx, catalogsPath()+"/"+node, "application/json", &nc); err != nil {
-		return nil, fmt.Errorf("cannot get the NodeCatalog %s: %w", node, err)
+		return nil, c.suggestNode(ctx, node, fmt.Errorf("cannot get the NodeCatalog %s: %w", node, err))
 	}
 	var all []Entry
-	add := func(entries []v1alpha1.CatalogEntry) {
-		for _, e := range entries {
-			all = append(all, Entry{CatalogEntry: e})
-		}
+	for _, w := range nc.Spec.Withheld {
+		kind, name, _ := strings.Cut(string(w.Ref), "/")
+		all = append(all, Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: kind, Name: name}, Withheld: &w})
 	}
+	entries := slices.Clone(nc.Spec.Entries)
 	for _, ref := range nc.Spec.Catalogs {
 		var catalog v1alpha1.Catalog
 		if err := c.get(ctx, "/apis/"+v1alpha1.GroupVersion.String()+"/catalogs/"+ref.Name, "application/json", &catalog); err != nil {
 			return nil, fmt.Errorf("cannot get the Catalog %s: %w", ref.Name, err)
 		}
-		add(catalog.Entries)
+		entries = append(entries, catalog.Entries...)
 	}
-	add(nc.Spec.Entries)
-	for _, w := range nc.Spec.Withheld {
-		kind, name, _ := strings.Cut(string(w.Ref), "/")
-		all = append(all, Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: kind, Name: name}, Withheld: &w})
+	for _, e := range nc.Spec.Given(entries) {
+		all = append(all, Entry{CatalogEntry: e})
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
 	return all, nil

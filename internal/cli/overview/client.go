@@ -64,7 +64,7 @@ func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, erro
 	}
 	n := Candidate{Catalog: &Node{}}
 	if err := c.get(ctx, "/api/v1/nodes/"+node, fmt.Sprintf(onlyMetadata, ""), &n); err != nil {
-		return nil, fmt.Errorf("cannot get the Node %s: %w", node, err)
+		return nil, c.suggestNode(ctx, node, fmt.Errorf("cannot get the Node %s: %w", node, err))
 	}
 	err := c.get(ctx, catalogsPath()+"/"+node, "application/json", n.Catalog)
 	switch {
@@ -89,26 +89,11 @@ func WithCatalogs(nodes []Candidate, catalogs []Node) []Candidate {
 	return with
 }
 
-// Resource returns a resource by its name and a word for its kind, as kubectl accepts them: File, file, files or a short name.
-func (c *Client) Resource(ctx context.Context, kind, name string) (Resource, error) {
-	var r Resource
-	if faults := content.IsPathSegmentName(name); len(faults) > 0 {
-		return r, fmt.Errorf("%q is not a name of a resource: it %s", name, faults[0])
-	}
-	of, err := c.pathOf(ctx, kind)
-	if err != nil {
-		return r, err
-	}
-	if err := c.get(ctx, of+"/"+name, "application/json", &r); err != nil {
-		return r, fmt.Errorf("cannot get %s %s: %w", kind, name, err)
-	}
-	return r, nil
-}
-
 // A Kind is a kind of resources.
 type Kind struct {
 	schema.GroupVersionResource
-	words []string // in lower case
+	Name  string   // as File
+	words []string // that kubectl accepts for it, in lower case
 }
 
 func (k Kind) path() string { return "/apis/" + k.GroupVersion().String() + "/" + k.Resource }
@@ -126,24 +111,11 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 		for _, r := range known.APIResources {
 			isResource := gv == v1alpha1.ExternalGroupVersion || v1alpha1.NewResource(r.Kind) != nil
 			if isResource && !strings.Contains(r.Name, "/") {
-				kinds = append(kinds, Kind{gv.WithResource(r.Name), append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)})
+				kinds = append(kinds, Kind{gv.WithResource(r.Name), r.Kind, append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)})
 			}
 		}
 	}
 	return kinds, nil
-}
-
-// pathOf returns the path of the resources of a kind.
-func (c *Client) pathOf(ctx context.Context, kind string) (string, error) {
-	kinds, err := c.Kinds(ctx)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return slices.Contains(k.words, strings.ToLower(kind)) })
-	if i < 0 {
-		return "", fmt.Errorf("the cluster has no kind %q of Fettle: see kubectl api-resources --categories=fettle", kind)
-	}
-	return kinds[i].path(), nil
 }
 
 func (c *Client) get(ctx context.Context, at, accept string, into any) error {

@@ -39,9 +39,11 @@ type Drift struct {
 	// Count is how often drift was found.
 	Count int64 `json:"count"`
 	// Uncorrected counts resources on nodes whose last drift was only reported, or could not be corrected.
-	Uncorrected int       `json:"uncorrected"`
-	FirstSeen   time.Time `json:"firstSeen"`
-	LastSeen    time.Time `json:"lastSeen"`
+	Uncorrected int `json:"uncorrected"`
+	// Failed counts those of them that are failed now: Fettle cannot correct them.
+	Failed    int       `json:"failed"`
+	FirstSeen time.Time `json:"firstSeen"`
+	LastSeen  time.Time `json:"lastSeen"`
 	// Properties that drifted last, by name.
 	Properties []string `json:"properties"`
 	// Author of the last drift; nil if it is unknown.
@@ -63,7 +65,7 @@ func Drifts(all []Node, q Query) []Drift {
 		}
 		for _, r := range n.Status.Drift {
 			if !r.LastSeen.Time.Before(q.Since) && q.selects(string(r.Ref)) {
-				add(groups, q.By, n.Name, r)
+				groupOf(groups, q.By, n.Name, r).add(n, r)
 			}
 		}
 	}
@@ -112,24 +114,30 @@ func keyOf(by, node, ref string) key {
 	return key{resource: ref}
 }
 
-// add adds a record to its group.
-func add(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) {
+// groupOf returns the group of a record, a new one if need be.
+func groupOf(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) *group {
 	k := keyOf(by, node, string(r.Ref))
-	g := groups[k]
-	if g == nil {
-		g = &group{
+	if groups[k] == nil {
+		groups[k] = &group{
 			Drift:     Drift{Kind: k.kind, Resource: k.resource, Node: k.node, FirstSeen: r.FirstSeen.Time},
 			resources: map[string]bool{}, nodes: map[string]bool{}, properties: map[string]bool{},
 		}
-		groups[k] = g
 	}
+	return groups[k]
+}
+
+// add adds a record of a node.
+func (g *group) add(n Node, r v1alpha1.DriftRecord) {
 	g.Count += r.Count
-	g.resources[string(r.Ref)], g.nodes[node] = true, true
+	g.resources[string(r.Ref)], g.nodes[n.Name] = true, true
 	for _, p := range r.Properties {
 		g.properties[p] = true
 	}
 	if !r.Corrected {
 		g.Uncorrected++
+		if n.isFailed(r.Ref) {
+			g.Failed++
+		}
 	}
 	if r.FirstSeen.Time.Before(g.FirstSeen) {
 		g.FirstSeen = r.FirstSeen.Time
@@ -137,4 +145,10 @@ func add(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) {
 	if r.LastSeen.After(g.LastSeen) {
 		g.LastSeen, g.Author = r.LastSeen.Time, r.Author
 	}
+}
+
+func (n Node) isFailed(ref v1alpha1.ReportedRef) bool {
+	return slices.ContainsFunc(n.Status.Resources, func(r v1alpha1.ResourceReport) bool {
+		return r.Ref == ref && r.State == v1alpha1.StateFailed
+	})
 }

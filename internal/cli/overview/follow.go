@@ -14,12 +14,20 @@ import (
 
 const fleetsPath = "/apis/fettle.dev/v1alpha1/fleets"
 
+// Fleet returns the state of the fleet that the manager wrote last.
+func (c *Client) Fleet(ctx context.Context) (fleet v1alpha1.Fleet, err error) {
+	if err := c.get(ctx, fleetsPath+"/"+v1alpha1.FleetName, "application/json", &fleet); err != nil {
+		return fleet, fmt.Errorf("cannot get the Fleet, which the manager creates: %w", err)
+	}
+	return fleet, nil
+}
+
 // Follow calls a function with the state of the fleet, and again whenever the manager writes it. It returns when the API server ends
 // the watch, which it does after some minutes, and then nil, or when ctx ends.
 func (c *Client) Follow(ctx context.Context, use func(v1alpha1.FleetStatus)) error {
-	var fleet v1alpha1.Fleet
-	if err := c.get(ctx, fleetsPath+"/"+v1alpha1.FleetName, "application/json", &fleet); err != nil {
-		return fmt.Errorf("cannot get the Fleet, which the manager creates: %w", err)
+	fleet, err := c.Fleet(ctx)
+	if err != nil {
+		return err
 	}
 	use(fleet.Status)
 	stream, err := c.rest.Get().AbsPath(fleetsPath).Param("watch", "1").Param("fieldSelector", "metadata.name="+v1alpha1.FleetName).

@@ -5,11 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
 // onlyNames asks for a list without specs and statuses.
@@ -22,11 +18,11 @@ func (c *Client) Refs(ctx context.Context, word string) ([]string, error) {
 	if !named {
 		return c.kinds(ctx)
 	}
-	path, err := c.pathOf(ctx, kind)
+	of, err := c.kind(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	names, err := c.names(ctx, path)
+	names, err := c.names(ctx, of.path())
 	for i := range names {
 		names[i] = kind + "/" + names[i]
 	}
@@ -52,18 +48,11 @@ func (c *Client) names(ctx context.Context, path string) ([]string, error) {
 
 // kinds returns the kinds of resources, each with a slash.
 func (c *Client) kinds(ctx context.Context) ([]string, error) {
-	var all []string
-	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha1.ExternalGroupVersion} {
-		var known metav1.APIResourceList
-		if err := c.get(ctx, "/apis/"+gv.String(), "application/json", &known); err != nil && !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-		for _, r := range known.APIResources {
-			if !strings.Contains(r.Name, "/") && (gv == v1alpha1.ExternalGroupVersion || v1alpha1.NewResource(r.Kind) != nil) {
-				all = append(all, r.Kind+"/")
-			}
-		}
+	kinds, err := c.Kinds(ctx)
+	all := make([]string, len(kinds))
+	for i, k := range kinds {
+		all[i] = k.Name + "/"
 	}
 	slices.Sort(all)
-	return all, nil
+	return all, err
 }

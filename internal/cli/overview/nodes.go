@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // A Node is the part of a NodeCatalog that overviews need.
@@ -16,15 +17,35 @@ type Node struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Withheld []v1alpha1.Withheld `json:"withheld"`
+		Held     *v1alpha1.Held      `json:"held"`
 	} `json:"spec"`
 	Status struct {
-		AppliedGeneration int64                     `json:"appliedGeneration"`
-		Facts             json.RawMessage           `json:"facts"` // empty if the node has reported none
-		Counts            *v1alpha1.RunCounts       `json:"counts"`
-		LastRun           *v1alpha1.LastRun         `json:"lastRun"`
-		Resources         []v1alpha1.ResourceReport `json:"resources"`
-		Omitted           int32                     `json:"omitted"` // from Resources
-		Drift             []v1alpha1.DriftRecord    `json:"drift"`
-		Conditions        []metav1.Condition        `json:"conditions"`
+		ObservedGeneration int64                     `json:"observedGeneration"`
+		AppliedGeneration  int64                     `json:"appliedGeneration"`
+		Facts              json.RawMessage           `json:"facts"` // empty if the node has reported none
+		Counts             *v1alpha1.RunCounts       `json:"counts"`
+		LastRun            *v1alpha1.LastRun         `json:"lastRun"`
+		Resources          []v1alpha1.ResourceReport `json:"resources"`
+		Omitted            int32                     `json:"omitted"` // from Resources
+		Drift              []v1alpha1.DriftRecord    `json:"drift"`
+		Conditions         []metav1.Condition        `json:"conditions"`
 	} `json:"status"`
+}
+
+// State is the state of the node.
+func (n Node) State() nodestate.Status { return nodestate.Of(n.catalog()) }
+
+// Counts counts the resources of the node.
+func (n Node) Counts() nodestate.Counts { return nodestate.Resources(n.catalog()) }
+
+// catalog is the NodeCatalog, as far as the state of the node depends on it.
+func (n Node) catalog() *v1alpha1.NodeCatalog {
+	return &v1alpha1.NodeCatalog{
+		ObjectMeta: n.ObjectMeta,
+		Spec:       v1alpha1.NodeCatalogSpec{Withheld: n.Spec.Withheld, Held: n.Spec.Held},
+		Status: v1alpha1.NodeCatalogStatus{
+			ObservedGeneration: n.Status.ObservedGeneration, AppliedGeneration: n.Status.AppliedGeneration,
+			Counts: n.Status.Counts, Conditions: n.Status.Conditions,
+		},
+	}
 }

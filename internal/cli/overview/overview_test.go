@@ -9,6 +9,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // at is a time, in hours after midnight.
@@ -85,23 +86,117 @@ func is(name, reason string) overview.Node {
 	return n
 }
 
+func silent(n overview.Node) overview.Node {
+	n.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
+	return n
+}
+
+func held(n overview.Node) overview.Node {
+	n.Spec.Held = &v1alpha1.Held{Since: metav1.NewTime(at(2)), Resources: []v1alpha1.ResourceRef{"File/motd"}}
+	return n
+}
+
+// states is a fleet with nodes in several states.
+func states() []overview.Node {
+	applying := is("web-8", v1alpha1.ReasonApplying)
+	applying.Status.Counts = nil
+	return append(fleet(), is("web-6", v1alpha1.ReasonDisabled), is("web-5", v1alpha1.ReasonResourcesFailed), silent(is("web-4", v1alpha1.ReasonResourcesFailed)), applying,
+		is("web-9", v1alpha1.ReasonResourcesFailed), held(node("web-7")))
+}
+
 func TestStatusCountsEachNodeOnce(t *testing.T) {
 	t.Parallel()
 
-	silent := is("web-4", v1alpha1.ReasonResourcesFailed)
-	silent.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
-	all := append(fleet(), is("web-6", v1alpha1.ReasonDisabled), is("web-5", v1alpha1.ReasonResourcesFailed), silent, is("web-7", v1alpha1.ReasonApplying), overview.Node{})
-	want := overview.Status{
-		Nodes:     overview.NodeCounts{Total: 8, Ready: 3, Applying: 2, Failed: 1, Disabled: 1, Silent: 1},
-		Resources: overview.ResourceCounts{Total: 20, InSync: 8, Noop: 4, Skipped: 4, Failed: 4},
-		Drift:     overview.DriftCounts{Resources: 2, Nodes: 2},
-		Problems: []overview.Problem{
-			{Node: "web-4", Reason: "Silent", Since: at(1), Message: "its agent does not renew its Lease"},
-			{Node: "web-5", Reason: v1alpha1.ReasonResourcesFailed, Since: at(3), Message: "because"},
-			{Node: "web-6", Reason: v1alpha1.ReasonDisabled, Since: at(3), Message: "because"},
-		},
+	problem := func(node string, state nodestate.State, reason string, since int, message string) overview.NodeProblem {
+		return overview.NodeProblem{Node: node, State: state, Reason: reason, Since: at(since), Message: message}
 	}
-	if diff := cmp.Diff(want, overview.StatusOf(all, at(3).Add(24*time.Hour))); diff != "" {
+	want := overview.Status{
+		Nodes:     v1alpha1.FleetNodes{Total: 9, InSync: 3, Pending: 1, Held: 1, Failed: 2, Disabled: 1, Silent: 1},
+		Resources: overview.ResourceCounts{Total: 20, Counts: nodestate.Counts{InSync: 4, Noop: 3, Skipped: 3, Failed: 3, Disabled: 2, Unknown: 5}},
+		Drift:     overview.DriftCounts{Resources: 2, Nodes: 2},
+		Problems: []overview.NodeProblem{
+			problem("web-7", nodestate.Held, "Held", 2, "the update is held: the node would lose File/motd"),
+			problem("web-5", nodestate.Failed, v1alpha1.ReasonResourcesFailed, 3, "because"),
+			problem("web-9", nodestate.Failed, v1alpha1.ReasonResourcesFailed, 3, "because"),
+			problem("web-4", nodestate.Silent, "Silent", 1, "no heartbeat from the node's agent for longer than its Lease lasts"),
+			problem("web-6", nodestate.Disabled, v1alpha1.ReasonDisabled, 3, "because"),
+		},
+		Others: []overview.NodeProblem{problem("web-8", nodestate.Pending, v1alpha1.ReasonApplying, 3, "because")},
+	}
+	if diff := cmp.Diff(want, overview.StatusOf(states(), at(3).Add(24*time.Hour))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNodesWithTheSameProblemAreGrouped(t *testing.T) {
+	t.Parallel()
+
+	var all []overview.Node
+	for _, name := range []string{"b", "a", "c"} {
+		all = append(all, silent(node(name)))
+	}
+	early := is("d", v1alpha1.ReasonResourcesFailed)
+	early.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at(1))
+	other := is("e", v1alpha1.ReasonResourcesFailed)
+	other.Status.Conditions[0].Message = "something else"
+	all = append(all, other, is("g", v1alpha1.ReasonResourcesFailed), early, held(node("f")))
+	type group struct {
+		State   nodestate.State
+		Message string
+		Since   time.Time
+		Nodes   []string
+	}
+	var got []group
+	for _, g := range overview.Grouped(overview.StatusOf(all, at(5)).Problems) {
+		got = append(got, group{g.State, g.Message, g.Since, g.Nodes})
+	}
+	want := []group{
+		{nodestate.Held, "the update is held: the node would lose File/motd", at(2), []string{"f"}},
+		{nodestate.Failed, "because", at(1), []string{"d", "g"}},
+		{nodestate.Failed, "something else", at(3), []string{"e"}},
+		{nodestate.Silent, "no heartbeat from the node's agent for longer than its Lease lasts", at(1), []string{"a", "b", "c"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDriftSaysWhereItIsNotKnown(t *testing.T) {
+	t.Parallel()
+
+	all := states()
+	all[2].Spec.Withheld = []v1alpha1.Withheld{{Ref: "File/motd", Reason: v1alpha1.ReasonConflict}}
+	for name, c := range map[string]struct {
+		query overview.Query
+		want  []string
+	}{
+		"everywhere": {overview.Query{}, []string{
+			"checked against an older catalog on 1 node, whose update is held: web-7",
+			"resources are withheld, and not checked, on 1 node: web-3",
+			"unknown since the agent fell silent on 1 node: web-4",
+			"not checked on 1 node, where runs are disabled: web-6",
+		}},
+		"of another resource": {overview.Query{Refs: []string{"User/ann"}, Nodes: []string{"web-3", "web-4"}}, []string{"unknown since the agent fell silent on 1 node: web-4"}},
+		"of the resource":     {overview.Query{Refs: []string{"file/motd"}, Nodes: []string{"web-1", "web-3"}}, []string{"resources are withheld, and not checked, on 1 node: web-3"}},
+		"where all is known":  {overview.Query{Nodes: []string{"web-1"}}, nil},
+	} {
+		var got []string
+		for _, u := range overview.UncheckedBy(all, c.query) {
+			got = append(got, u.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestDriftThatCannotBeCorrectedHasFailed(t *testing.T) {
+	t.Parallel()
+
+	n := node("web-1", record("File/motd", 1, 2, 1, false, "ensure"), record("User/ann", 1, 2, 1, false, "shell"), record("File/old", 1, 2, 1, true))
+	n.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/motd", State: v1alpha1.StateFailed}, {Ref: "User/ann", State: v1alpha1.StateNoop}, {Ref: "File/old", State: v1alpha1.StateFailed}}
+	got := overview.Drifts([]overview.Node{n}, overview.Query{By: overview.ByNode})
+	if len(got) != 1 || got[0].Uncorrected != 2 || got[0].Failed != 1 {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // A Plan is what a change would do to the nodes of a cluster.
@@ -32,10 +33,27 @@ type PlanNodes struct {
 	Answered int `json:"answered"`
 	NoAnswer int `json:"noAnswer"`
 	NotAsked int `json:"notAsked"`
-	// Changing are nodes whose hosts would change, as far as they answered, and those on which something would fail.
+	// Changing are nodes whose hosts would change, as far as they answered.
 	Changing int `json:"changing"`
+	// Failing are those on which something would fail.
+	Failing int `json:"failing,omitempty"`
 	// Unknown are those of which the plan does not tell all: something was not checked or compared.
 	Unknown int `json:"unknown,omitempty"`
+	// Withheld are affected nodes from which a resource would be withheld.
+	Withheld int `json:"withheld,omitempty"`
+	// Silent, Disabled and Held are affected nodes that would not apply the change for now.
+	Silent   int `json:"silent,omitempty"`
+	Disabled int `json:"disabled,omitempty"`
+	Held     int `json:"held,omitempty"`
+}
+
+// Differs reports whether the change would change something, on hosts or in catalogs of which the hosts were not asked.
+func (p *Plan) Differs() bool { return p.Nodes.Changing+p.Nodes.NotAsked > 0 }
+
+// Fails reports whether something would fail or be withheld, nodes would not apply the change, or the plan does not tell all.
+func (p *Plan) Fails() bool {
+	n := p.Nodes
+	return n.Failing+n.Unknown+n.NoAnswer+n.Withheld+n.Silent+n.Disabled+n.Held+len(p.Problems) > 0
 }
 
 // A PlanGroup are nodes with the same outcome.
@@ -50,16 +68,28 @@ type PlanGroup struct {
 	Generated int32 `json:"generated,omitempty"`
 }
 
-// Changing reports whether the hosts of a group would change, or something would fail there.
-func (g PlanGroup) Changing() bool {
-	return g.Report != nil && g.Report.Counts.Noop+g.Report.Counts.Failed > 0
+// Changing reports whether the hosts of a group would change.
+func (g PlanGroup) Changing() bool { return g.Report != nil && g.Report.Counts.Noop > 0 }
+
+// Failing reports whether something would fail on the hosts of a group.
+func (g PlanGroup) Failing() bool { return g.Report != nil && g.Report.Counts.Failed > 0 }
+
+// Withheld reports whether a resource would be withheld from a group. Those that are listed decide.
+func (g PlanGroup) Withheld() bool {
+	return slices.ContainsFunc(g.Changes, func(c reports.PlanChange) bool { return c.Action == reports.ActionWithhold })
 }
 
-// Unknown reports whether something was not checked or not compared on the hosts of a group.
+// Unknown reports whether something was not checked or not compared on the hosts of a group. A change whose outcome only an apply can
+// tell was.
 func (g PlanGroup) Unknown() bool {
 	return g.Report != nil && slices.ContainsFunc(g.Report.Resources, func(r report.ResourceReport) bool {
-		return r.State == report.Skipped || strings.Contains(r.Message, reports.NotCompared)
+		return IsUnchecked(r) || strings.Contains(r.Message, reports.NotCompared)
 	})
+}
+
+// IsUnchecked reports whether a plan tells nothing of a resource. Others are skipped because of something that it does tell.
+func IsUnchecked(r report.ResourceReport) bool {
+	return r.State == report.Skipped && strings.HasPrefix(r.Message, reports.NotChecked)
 }
 
 // Plan asks the nodes of a cluster what a change would do, until all are asked or the time is over. While the cluster makes too many
@@ -162,14 +192,36 @@ func (p *Plan) count(last *reports.PlanStatus) {
 			p.Nodes.NoAnswer += len(g.Nodes)
 		case reports.AnswerNotAsked: // see below
 		}
-		if g.Changing() {
-			p.Nodes.Changing += len(g.Nodes)
-		}
-		if g.Unknown() {
-			p.Nodes.Unknown += len(g.Nodes)
+		for count, is := range map[*int]bool{
+			&p.Nodes.Changing: g.Changing(), &p.Nodes.Failing: g.Failing(), &p.Nodes.Unknown: g.Unknown(), &p.Nodes.Withheld: g.Withheld(),
+		} {
+			if is {
+				*count += len(g.Nodes)
+			}
 		}
 	}
 	p.Nodes.NotAsked = max(0, p.Nodes.Affected-p.Nodes.Answered-p.Nodes.NoAnswer)
+}
+
+// CountStates adds the states of the affected nodes to a plan.
+func (p *Plan) CountStates(all []Node) {
+	states := make(map[string]nodestate.State, len(all))
+	for _, n := range all {
+		states[n.Name] = n.State().State
+	}
+	for _, g := range p.Groups {
+		for _, name := range g.Nodes {
+			switch states[name] {
+			case nodestate.Silent:
+				p.Nodes.Silent++
+			case nodestate.Disabled:
+				p.Nodes.Disabled++
+			case nodestate.Held:
+				p.Nodes.Held++
+			case nodestate.Pending, nodestate.Failed, nodestate.Withheld, nodestate.OutOfSync, nodestate.InSync:
+			}
+		}
+	}
 }
 
 // explainAnswer is an error of the API of reports for users.

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // Recent is the age of drift that a Status counts.
@@ -17,33 +15,24 @@ const Recent = 24 * time.Hour
 
 // A Status is the state of a fleet.
 type Status struct {
-	Nodes NodeCounts `json:"nodes"`
+	// Nodes by state, as the Fleet counts them.
+	Nodes v1alpha1.FleetNodes `json:"nodes"`
 	// Resources are the sums of what the nodes report. A resource counts once for each of its nodes.
 	Resources ResourceCounts `json:"resources"`
 	// Drift is that of the last 24 hours.
 	Drift DriftCounts `json:"drift"`
-	// Problems are the nodes that need attention, by name.
-	Problems []Problem `json:"problems"`
-}
-
-// NodeCounts counts nodes. Each is counted once besides Total.
-type NodeCounts struct {
-	Total int `json:"total"`
-	// Ready nodes have applied their catalog, and Applying ones are about to.
-	Ready    int `json:"ready"`
-	Applying int `json:"applying"`
-	Failed   int `json:"failed"`
-	Disabled int `json:"disabled"`
-	Silent   int `json:"silent"`
+	// Deselection is what is held, with the command that confirms it; nil if nothing is, or the Fleet cannot be read.
+	Deselection *v1alpha1.HeldDeselection `json:"deselection,omitempty"`
+	// Problems are the nodes that need attention, and Others those that are pending or out of sync. Both are sorted by state, what
+	// causes the most trouble first, and then by name.
+	Problems []NodeProblem `json:"problems"`
+	Others   []NodeProblem `json:"others"`
 }
 
 // ResourceCounts counts resources on nodes.
 type ResourceCounts struct {
-	Total   int64 `json:"total"`
-	InSync  int64 `json:"inSync"`
-	Noop    int64 `json:"noop"`
-	Skipped int64 `json:"skipped"`
-	Failed  int64 `json:"failed"`
+	Total int64 `json:"total"`
+	nodestate.Counts
 }
 
 // DriftCounts counts drift.
@@ -53,106 +42,109 @@ type DriftCounts struct {
 	Uncorrected int `json:"uncorrected"` // resources on nodes
 }
 
-// A Problem is a node that is not ready.
-type Problem struct {
-	Node    string    `json:"node"`
-	Reason  string    `json:"reason"`
-	Since   time.Time `json:"since"`
-	Message string    `json:"message"`
+// A NodeProblem is a node that is not in sync.
+type NodeProblem struct {
+	Node    string          `json:"node"`
+	State   nodestate.State `json:"state"`
+	Reason  string          `json:"reason"`
+	Since   time.Time       `json:"since"`
+	Message string          `json:"message"`
 }
-
-// reasonSilent is the reason of a node whose agent is silent.
-const reasonSilent = "Silent"
 
 // StatusOf sums up the state of nodes.
 func StatusOf(all []Node, now time.Time) Status {
-	s := Status{Nodes: NodeCounts{Total: len(all)}, Problems: []Problem{}}
+	s := Status{Problems: []NodeProblem{}, Others: []NodeProblem{}}
 	for _, n := range all {
-		s.Resources.add(n.Status.Counts)
-		p := ProblemOf(n)
-		s.Nodes.add(p.State())
-		if p.State() != StateReady && p.State() != StateApplying {
-			s.Problems = append(s.Problems, p)
+		s.Resources.Add(n.Counts())
+		is := n.State()
+		Count(&s.Nodes, is.State)
+		problem := NodeProblem{Node: n.Name, State: is.State, Reason: is.Reason, Since: is.Since, Message: is.Message}
+		switch {
+		case is.State.NeedsAttention():
+			s.Problems = append(s.Problems, problem)
+		case is.State != nodestate.InSync:
+			s.Others = append(s.Others, problem)
 		}
 	}
-	slices.SortFunc(s.Problems, func(a, b Problem) int { return strings.Compare(a.Node, b.Node) })
+	s.Resources.Total = s.Resources.Counts.Total()
+	sortProblems(s.Problems)
+	sortProblems(s.Others)
+	s.Drift = driftCounts(all, now)
+	return s
+}
+
+func driftCounts(all []Node, now time.Time) (c DriftCounts) {
 	q := Query{Since: now.Add(-Recent)}
 	for _, q.By = range []string{ByResource, ByNode} {
 		rows := Drifts(all, q)
 		if q.By == ByNode {
-			s.Drift.Nodes = len(rows)
+			c.Nodes = len(rows)
 			continue
 		}
-		s.Drift.Resources = len(rows)
+		c.Resources = len(rows)
 		for _, r := range rows {
-			s.Drift.Uncorrected += r.Uncorrected
+			c.Uncorrected += r.Uncorrected
 		}
 	}
-	return s
+	return c
 }
 
-func (c *ResourceCounts) add(n *v1alpha1.RunCounts) {
-	if n == nil {
-		return
+// Count adds a node in a state.
+func Count(c *v1alpha1.FleetNodes, state nodestate.State) {
+	c.Total++
+	counters := map[nodestate.State]*int32{
+		nodestate.Silent: &c.Silent, nodestate.Disabled: &c.Disabled, nodestate.Held: &c.Held, nodestate.Pending: &c.Pending,
+		nodestate.Failed: &c.Failed, nodestate.Withheld: &c.Withheld, nodestate.OutOfSync: &c.OutOfSync, nodestate.InSync: &c.InSync,
 	}
-	c.Total += int64(n.Total)
-	c.InSync += int64(n.InSync)
-	c.Noop += int64(n.Noop)
-	c.Skipped += int64(n.Skipped)
-	c.Failed += int64(n.Failed)
+	*counters[state]++
 }
 
-func (c *NodeCounts) add(state string) {
-	switch state {
-	case StateReady:
-		c.Ready++
-	case StateApplying:
-		c.Applying++
-	case StateDisabled:
-		c.Disabled++
-	case StateSilent:
-		c.Silent++
-	default:
-		c.Failed++
-	}
+// Urgency orders states of nodes: what somebody has to do, what is not known, and what is on its way.
+func Urgency(s nodestate.State) int {
+	return slices.Index([]nodestate.State{
+		nodestate.Held, nodestate.Failed, nodestate.Withheld, nodestate.Silent, nodestate.Disabled, nodestate.OutOfSync, nodestate.Pending, nodestate.InSync,
+	}, s)
 }
 
-// States of a node. Each node is in one of them.
-const (
-	StateReady    = "Ready"
-	StateApplying = "Applying"
-	StateFailed   = "Failed"
-	StateDisabled = "Disabled"
-	StateSilent   = "Silent"
-)
-
-// State returns the state of a node with this problem.
-func (p Problem) State() string {
-	switch p.Reason {
-	case "":
-		return StateReady
-	case v1alpha1.ReasonApplying:
-		return StateApplying
-	case v1alpha1.ReasonDisabled:
-		return StateDisabled
-	case reasonSilent:
-		return StateSilent
-	}
-	return StateFailed
+func sortProblems(all []NodeProblem) {
+	slices.SortFunc(all, func(a, b NodeProblem) int {
+		return cmp.Or(Urgency(a.State)-Urgency(b.State), strings.Compare(a.Node, b.Node))
+	})
 }
 
-// ProblemOf is why a node is not ready, with the reason "" if it is.
-func ProblemOf(n Node) Problem {
-	if text, silent := n.Annotations[v1alpha1.AnnotationSilentSince]; silent {
-		since, _ := time.Parse(time.RFC3339, text) // the zero time if it is not one
-		return Problem{Node: n.Name, Reason: reasonSilent, Since: since, Message: "its agent does not renew its Lease"}
+// A ProblemGroup are nodes that are not in sync for the same reason.
+type ProblemGroup struct {
+	NodeProblem // of the first node; Since is the earliest
+	Nodes       []string
+}
+
+// Grouped groups problems: by state, the largest groups first.
+func Grouped(all []NodeProblem) (groups []ProblemGroup) {
+	type key struct {
+		state           nodestate.State
+		reason, message string
 	}
-	ready := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil {
-		return Problem{Node: n.Name, Reason: v1alpha1.ReasonApplying, Since: n.CreationTimestamp.Time}
+	at := map[key]int{}
+	for _, p := range all {
+		k := key{p.State, p.Reason, p.Message}
+		i, known := at[k]
+		if !known {
+			i, at[k] = len(groups), len(groups)
+			groups = append(groups, ProblemGroup{NodeProblem: p})
+		}
+		groups[i].Nodes = append(groups[i].Nodes, p.Node)
+		groups[i].Since = earlier(groups[i].Since, p.Since)
 	}
-	if ready.Status == metav1.ConditionTrue {
-		return Problem{}
+	slices.SortStableFunc(groups, func(a, b ProblemGroup) int {
+		return cmp.Or(Urgency(a.State)-Urgency(b.State), len(b.Nodes)-len(a.Nodes))
+	})
+	return groups
+}
+
+// earlier returns the earlier one of two times. The zero time is unknown.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
-	return Problem{Node: n.Name, Reason: cmp.Or(ready.Reason, v1alpha1.ReasonApplying), Since: ready.LastTransitionTime.Time, Message: ready.Message}
+	return a
 }

@@ -45,20 +45,6 @@ type Candidate struct {
 	Catalog           *Node `json:"-"`
 }
 
-// An Explanation is why a resource is in its state on a node.
-type Explanation struct {
-	Node     string `json:"node"`
-	Selected bool   `json:"selected"`
-	// State is that of the resource on a selected node: a state of the API.
-	State v1alpha1.ResourceState `json:"state,omitempty"`
-	// Since is when it entered the state, if the node reports that.
-	Since *metav1.Time `json:"since,omitempty"`
-	// Reason is why the node is not selected, or explains the state.
-	Reason string `json:"reason,omitempty"`
-	// Drift is what the node remembers of drift.
-	Drift *v1alpha1.DriftRecord `json:"drift,omitempty"`
-}
-
 // maxWhen limits a when on all nodes together, in the units of package expression: three seconds at most, as in the manager.
 const maxWhen = 3_000_000_000
 
@@ -68,7 +54,7 @@ func Why(r Resource, nodes []Candidate) ([]Explanation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
 	}
-	s := selection{selector: selector, left: maxWhen}
+	s := targeting{selector: selector, left: maxWhen}
 	if text := strings.TrimSpace(r.Spec.When); text != "" {
 		if s.when, err = new(expression.Environment).CompileWhen(text); err != nil {
 			return nil, fmt.Errorf("spec.when: %w", err)
@@ -78,22 +64,25 @@ func Why(r Resource, nodes []Candidate) ([]Explanation, error) {
 	for _, n := range nodes {
 		e := Explanation{Node: n.Name}
 		if e.Reason = s.excludes(n); e.Reason == "" {
-			e = explain(r.Ref(), n)
+			e = explain(r, n)
+		} else if held := n.held(); held != nil && slices.Contains(held.Resources, r.Ref()) {
+			e.Held, e.Since = true, &held.Since
+			e.Reason = "the update of the node is held, so it still has the resource, although " + e.Reason
 		}
 		all = append(all, e)
 	}
 	return all, nil
 }
 
-// A selection decides which nodes a resource selects.
-type selection struct {
+// A targeting decides which nodes a resource selects.
+type targeting struct {
 	selector labels.Selector
 	when     *expression.Condition // nil if there is none
 	left     int                   // of maxWhen
 }
 
 // excludes returns why a node is not selected, "" if it is.
-func (s *selection) excludes(n Candidate) string {
+func (s *targeting) excludes(n Candidate) string {
 	requirements, selectable := s.selector.Requirements()
 	if !selectable {
 		return "its nodeSelector selects no node"
@@ -114,7 +103,7 @@ func (s *selection) excludes(n Candidate) string {
 }
 
 // unless returns why the when of a resource excludes a node.
-func (s *selection) unless(n Candidate) string {
+func (s *targeting) unless(n Candidate) string {
 	facts := map[string]any{}
 	switch {
 	case n.Catalog != nil && len(n.Catalog.Status.Facts) > 0:
@@ -146,65 +135,4 @@ func values(m map[string]string) map[string]any {
 		all[key] = value
 	}
 	return all
-}
-
-// explain explains the state of a resource on a node that it selects. The order is that of the resource's status: what withholds a
-// resource has precedence over a silent agent, and that over what the agent reported.
-func explain(ref v1alpha1.ResourceRef, n Candidate) Explanation {
-	e := Explanation{Node: n.Name, Selected: true, State: v1alpha1.StateInSync}
-	if n.Catalog == nil {
-		e.State, e.Reason = v1alpha1.StatePending, "the node has no NodeCatalog yet"
-		return e
-	}
-	c := n.Catalog
-	for _, d := range c.Status.Drift {
-		if string(d.Ref) == string(ref) {
-			e.Drift = &d
-		}
-	}
-	if i := slices.IndexFunc(c.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref }); i >= 0 {
-		w := c.Spec.Withheld[i]
-		e.State, e.Reason = v1alpha1.StateWithheld, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
-		return e
-	}
-	p := ProblemOf(*c)
-	switch {
-	case p.Reason == reasonSilent:
-		e.State, e.Reason = v1alpha1.StateUnknown, p.Message
-	case c.Generation != c.Status.AppliedGeneration:
-		e.State, e.Reason = v1alpha1.StatePending, "the node has yet to apply its catalog"
-		if p.Message != "" {
-			e.Reason += ": " + p.Message
-		}
-	case p.Reason == v1alpha1.ReasonDisabled:
-		e.State, e.Reason = v1alpha1.StateDisabled, p.Message
-	default:
-		e.reported(ref, *c)
-	}
-	return e
-}
-
-// reported adds what the node reports of the resource. It lists only what is not in sync.
-func (e *Explanation) reported(ref v1alpha1.ResourceRef, c Node) {
-	for _, r := range c.Status.Resources {
-		if string(r.Ref) == string(ref) {
-			e.State, e.Since, e.Reason = r.State, r.Since, describe(r)
-			return
-		}
-	}
-	if c.Status.Omitted > 0 {
-		e.State, e.Reason = v1alpha1.StateUnknown, "the node reports too many problems to list all"
-	}
-}
-
-// describe is the message of a report or, without one, its changes.
-func describe(r v1alpha1.ResourceReport) string {
-	if r.Message != "" {
-		return r.Message
-	}
-	var changes []string
-	for _, c := range r.Changes {
-		changes = append(changes, fmt.Sprintf("%s is %q, should be %q", c.Property, c.Is, c.Should))
-	}
-	return strings.Join(changes, "; ")
 }

@@ -2,6 +2,7 @@ package overview_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -112,15 +113,36 @@ func TestWhyAResourceIsInItsState(t *testing.T) {
 		"silent": {func(n *overview.Node) {
 			n.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
 			n.Generation++
-		}, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "its agent does not renew its Lease"}},
-		"pending":  {func(n *overview.Node) { n.Generation++ }, overview.Explanation{State: v1alpha1.StatePending, Reason: "the node has yet to apply its catalog"}},
-		"disabled": {func(n *overview.Node) { n.Status.Conditions = is("", v1alpha1.ReasonDisabled).Status.Conditions }, overview.Explanation{State: v1alpha1.StateDisabled, Reason: "because"}},
-		"omitted":  {func(n *overview.Node) { n.Status.Omitted = 1 }, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "the node reports too many problems to list all"}},
+		}, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "no heartbeat from the node's agent for longer than its Lease lasts", Since: new(metav1.NewTime(at(1)))}},
+		"pending": {func(n *overview.Node) { n.Generation++ }, overview.Explanation{State: v1alpha1.StatePending, Reason: "the node has yet to apply it: generation 4 is not applied yet"}},
+		"disabled": {
+			func(n *overview.Node) { n.Status.Conditions = is("", v1alpha1.ReasonDisabled).Status.Conditions },
+			overview.Explanation{State: v1alpha1.StateDisabled, Reason: "because", Since: &since},
+		},
+		"disabled, and failed before": {func(n *overview.Node) {
+			n.Status.Conditions = is("", v1alpha1.ReasonDisabled).Status.Conditions
+			reports(v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateFailed, Message: "no space", Since: &since})(n)
+		}, overview.Explanation{State: v1alpha1.StateFailed, Reason: "no space", Since: &since}},
+		"corrected by the last run": {
+			reports(v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateChanged, Corrective: true, Since: &since, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}}),
+			overview.Explanation{State: v1alpha1.StateInSync, Reason: `drift corrected: mode was "0600", is "0644"`, Since: &since},
+		},
+		"skipped because of another one": {func(n *overview.Node) {
+			reports(v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateSkipped, Message: "skipped because of failed dependencies: File/other"})(n)
+			n.Status.Resources[0].Message = "no space"
+		}, overview.Explanation{State: v1alpha1.StateSkipped, Reason: "File/other failed: no space; skipped because of failed dependencies: File/other"}},
+		"held": {func(n *overview.Node) {
+			*n = held(*n)
+			n.Generation++
+		}, overview.Explanation{State: v1alpha1.StatePending, Held: true, Reason: "the update is held: the node would lose File/motd", Since: new(metav1.NewTime(at(2)))}},
+		"omitted": {func(n *overview.Node) { n.Status.Omitted = 1 }, overview.Explanation{State: v1alpha1.StateUnknown, Reason: "the node reports too many problems to list all"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			got, err := overview.Why(motd(everywhere()), []overview.Candidate{candidate(c.change)})
+			spec := everywhere()
+			spec.Require = []v1alpha1.ResourceRef{"File/other"}
+			got, err := overview.Why(motd(spec), []overview.Candidate{candidate(c.change)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,5 +156,77 @@ func TestWhyAResourceIsInItsState(t *testing.T) {
 	want := []overview.Explanation{{Node: "new", Selected: true, State: v1alpha1.StatePending, Reason: "the node has no NodeCatalog yet"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+func TestAHeldNodeStillHasWhatItWouldLose(t *testing.T) {
+	t.Parallel()
+
+	hold := func(n *overview.Node) { *n = held(*n) }
+	got, err := overview.Why(motd(labelled("db")), []overview.Candidate{candidate(hold), candidate(nil)})
+	want := []overview.Explanation{
+		{
+			Node: "web-1", Held: true, Since: new(metav1.NewTime(at(2))),
+			Reason: `the update of the node is held, so it still has the resource, although its nodeSelector requires role=db, and the label is "web"`,
+		},
+		{Node: "web-1", Reason: `its nodeSelector requires role=db, and the label is "web"`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if !got[0].Fails() || !got[0].Shown() || got[1].Fails() || got[1].Shown() {
+		t.Error("only the held node fails, and is shown")
+	}
+}
+
+func TestTheManagerKnowsWhichResourcesOfANodeArePending(t *testing.T) {
+	t.Parallel()
+
+	behind := func(n *overview.Node) { n.Generation++ }
+	for name, c := range map[string]struct {
+		status v1alpha1.ResourceStatus
+		want   v1alpha1.ResourceState
+	}{
+		"none is":              {v1alpha1.ResourceStatus{Nodes: &v1alpha1.NodeCounts{InSync: 1}}, v1alpha1.StateInSync},
+		"another node's is":    {v1alpha1.ResourceStatus{Nodes: &v1alpha1.NodeCounts{Pending: 1}, Samples: []v1alpha1.NodeSample{{Node: "web-2", State: v1alpha1.StatePending}}}, v1alpha1.StateInSync},
+		"this node's is":       {v1alpha1.ResourceStatus{Nodes: &v1alpha1.NodeCounts{Pending: 1}, Samples: []v1alpha1.NodeSample{{Node: "web-1", State: v1alpha1.StatePending}}}, v1alpha1.StatePending},
+		"more are than listed": {v1alpha1.ResourceStatus{Nodes: &v1alpha1.NodeCounts{Pending: 2}, Samples: []v1alpha1.NodeSample{{Node: "web-2", State: v1alpha1.StatePending}}}, v1alpha1.StatePending},
+		"it has not said":      {v1alpha1.ResourceStatus{}, v1alpha1.StatePending},
+		"its word is outdated": {v1alpha1.ResourceStatus{ObservedGeneration: 7, Nodes: &v1alpha1.NodeCounts{InSync: 1}}, v1alpha1.StatePending},
+	} {
+		r := motd(everywhere())
+		r.Status = c.status
+		if got, err := overview.Why(r, []overview.Candidate{candidate(behind)}); err != nil || got[0].State != c.want {
+			t.Errorf("%s: %+v, %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
+func TestNodesWithTheSameExplanationAreGrouped(t *testing.T) {
+	t.Parallel()
+
+	explanation := func(node string, state v1alpha1.ResourceState, reason string, drift int64) overview.Explanation {
+		e := overview.Explanation{Node: node, Selected: true, State: state, Reason: reason}
+		if drift > 0 {
+			e.Drift = new(record("File/motd", 1, int(drift), drift, true))
+		}
+		return e
+	}
+	groups := overview.GroupedExplanations([]overview.Explanation{
+		explanation("a", v1alpha1.StateInSync, "", 2), explanation("b", v1alpha1.StatePending, "yet to apply", 0), explanation("c", v1alpha1.StateInSync, "", 3),
+		explanation("d", v1alpha1.StateFailed, "no space", 0), explanation("e", v1alpha1.StateFailed, "no memory", 0), explanation("f", v1alpha1.StateFailed, "no memory", 0),
+		{Node: "g", Held: true, Reason: "held"},
+	})
+	var got []string
+	for _, g := range groups {
+		count := int64(0)
+		if g.Drift != nil {
+			count = g.Drift.Count
+		}
+		got = append(got, fmt.Sprintf("%v %s %q %d", g.Nodes, g.State, g.Reason, count))
+	}
+	want := []string{`[g]  "held" 0`, `[e f] Failed "no memory" 0`, `[d] Failed "no space" 0`, `[b] Pending "yet to apply" 0`, `[a c] InSync "" 5`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

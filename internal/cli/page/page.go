@@ -27,8 +27,8 @@ type Fleet interface {
 	Nodes() ([]overview.Node, error)
 	Candidates() ([]overview.Candidate, error)
 	Resources(context.Context) ([]overview.Resource, error)
-	// History returns the states of the nodes in past hours, the present one first.
-	History() ([]v1alpha1.FleetHour, error)
+	// FleetStatus returns what the manager wrote of the fleet: past hours, the present one first, and what is held.
+	FleetStatus() (v1alpha1.FleetStatus, error)
 	// Entries returns the catalog of a node, and Difference what the node answers; both ask the cluster.
 	Entries(ctx context.Context, node string) ([]overview.Entry, error)
 	Difference(ctx context.Context, node string) overview.Difference

@@ -28,15 +28,16 @@ func now() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
 // A fleet is a fleet that tests change.
 type fleet struct {
-	mu        sync.Mutex
-	nodes     []overview.Node
-	resources []overview.Resource
-	err       error
-	hours     []v1alpha1.FleetHour
-	entries   []overview.Entry
-	report    report.Report
-	version   uint64
-	next      chan struct{}
+	mu          sync.Mutex
+	nodes       []overview.Node
+	resources   []overview.Resource
+	err         error
+	hours       []v1alpha1.FleetHour
+	deselection *v1alpha1.HeldDeselection
+	entries     []overview.Entry
+	report      report.Report
+	version     uint64
+	next        chan struct{}
 }
 
 func (f *fleet) Nodes() ([]overview.Node, error) {
@@ -60,10 +61,10 @@ func (f *fleet) Resources(context.Context) ([]overview.Resource, error) {
 	return f.resources, f.err
 }
 
-func (f *fleet) History() ([]v1alpha1.FleetHour, error) {
+func (f *fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.hours, nil
+	return v1alpha1.FleetStatus{History: f.hours, Deselection: f.deselection}, nil
 }
 
 func (f *fleet) Entries(_ context.Context, node string) ([]overview.Entry, error) {
@@ -106,7 +107,10 @@ func (f *fleet) change(how func(*fleet)) {
 func node(name string, ready metav1.ConditionStatus, reason, message string) overview.Node {
 	n := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
 	n.Status.AppliedGeneration = 1
-	n.Status.Counts = &v1alpha1.RunCounts{Total: 3, InSync: 2, Failed: 1}
+	n.Status.Counts = &v1alpha1.RunCounts{Total: 3, InSync: 3}
+	if reason == v1alpha1.ReasonResourcesFailed {
+		n.Status.Counts = &v1alpha1.RunCounts{Total: 3, InSync: 2, Failed: 1}
+	}
 	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready, Reason: reason, Message: message}}
 	return n
 }
@@ -125,7 +129,7 @@ func small() *fleet {
 	motd.Spec.Require = []v1alpha1.ResourceRef{"User/ann"}
 	motd.Status.Nodes = &v1alpha1.NodeCounts{Selected: 3, InSync: 2, Failed: 1}
 	motd.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "NodesFailed", Message: "1 node failed"}}
-	motd.Status.Drift = &v1alpha1.ResourceDrift{Count: 17}
+	motd.Status.Drift = &v1alpha1.ResourceDrift{Count: 1017}
 	ann := overview.Resource{Kind: "User", ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
 	motdEntry := overview.Entry{CatalogEntry: v1alpha1.CatalogEntry{Kind: "File", Name: "motd", Namevar: "/etc/motd", Edges: &v1alpha1.Edges{
 		Require: []v1alpha1.ResourceRef{"User/ann"}, Notify: []v1alpha1.ResourceRef{"SystemService/a-name-that-does-not-fit-a-box"}, Before: []v1alpha1.ResourceRef{"File/elsewhere"},
@@ -164,13 +168,13 @@ func TestViewsShowTheFleet(t *testing.T) {
 
 	h := handler(small())
 	for url, want := range map[string]struct{ has, hasNot []string }{
-		"/":                   {has: []string{"production", `<dt><a href="/nodes?state=Failed">Failed</a></dt><dd>1</dd>`, "1 resource on 1 node, 1 of them not corrected", `<a href="/nodes/web-2">`, "1 resource failed: &lt;b&gt;bold&lt;/b&gt;", "Jan 2 11:00 UTC: 0 in sync, 3 drifting", `<rect class="fill-Drifting" x="996" y="0.0" width="5" height="120.0"/>`}},
-		"/nodes":              {has: []string{`href="/nodes/web-1"`, `href="/nodes/web-2"`, "2 of 3", "1 to 3 of 3"}},
+		"/":                   {has: []string{"production", `<dt><a href="/nodes?state=Failed">Failed</a></dt><dd>1</dd>`, "1 resource on 1 node, 1 of them not corrected", `<a href="/nodes/web-2">`, "1 resource failed: &lt;b&gt;bold&lt;/b&gt;", "Jan 2 11:00 UTC: 0 in sync, 3 drifting", `<rect class="fill-Drifting" x="996" y="0.0" width="5" height="120.0"/>`, `>Jan 2</text>`, `width="100%"`}},
+		"/nodes":              {has: []string{`href="/nodes/web-1"`, `href="/nodes/web-2"`, `<td class="number">3</td><td class="number">2</td><td class="number">1</td>`, "1 to 3 of 3"}},
 		"/nodes?state=Failed": {has: []string{`href="/nodes/web-2"`, "<option selected>Failed</option>"}, hasNot: []string{`href="/nodes/web-1"`}},
 		"/nodes?q=WEB-3":      {has: []string{`href="/nodes/web-3"`, `value="WEB-3"`}, hasNot: []string{`href="/nodes/web-1"`}},
 		"/nodes?q=nothing":    {has: []string{"No rows"}, hasNot: []string{`href="/nodes/web-1"`}},
 		"/nodes?page=99":      {has: []string{"1 to 3 of 3"}},
-		"/nodes/web-2":        {has: []string{"ResourcesFailed", "<del>0666</del>", "<ins>0644</ins>", `href="/resources/File/motd"`, "<td>7</td>"}},
+		"/nodes/web-2":        {has: []string{"ResourcesFailed", "<del>0666</del>", "<ins>0644</ins>", `href="/resources/File/motd"`, `<td class="number">7</td>`}},
 		"/nodes/web-2/catalog": {
 			has:    []string{"3 resources from left to right", `href="/resources/User/ann"`, "SystemService/a-name-that-d…", `class="refresh"`, "Requires", "Invalid: no path", "1 to 4 of 4"},
 			hasNot: []string{"<title>File/elsewhere</title>"},
@@ -180,7 +184,7 @@ func TestViewsShowTheFleet(t *testing.T) {
 			has:    []string{`<span class="removed">-&lt;b&gt;is&lt;/b&gt;</span>`, `<span class="added">&#43;should</span>`, "content would change", `data-live="no"`},
 			hasNot: []string{"User/ann"},
 		},
-		"/resources":               {has: []string{`href="/resources/File/motd"`, "2 of 3", `href="/resources/User/ann"`, "<td>17</td>", "NodesFailed: 1 node failed"}},
+		"/resources":               {has: []string{`href="/resources/File/motd"`, `<td class="number">3</td><td class="number">2</td>`, `href="/resources/User/ann"`, `<td class="number">1,017</td>`, "NodesFailed: 1 node failed"}},
 		"/resources?kind=User":     {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
 		"/resources?state=Unknown": {has: []string{`href="/resources/User/ann"`}, hasNot: []string{`href="/resources/File/motd"`}},
 		"/resources/File/motd":     {has: []string{"all nodes", "Requires", `href="/resources/User/ann"`, `href="/nodes/web-1"`, "cannot write", "7, 5h ago"}},
@@ -210,6 +214,45 @@ func TestViewsShowTheFleet(t *testing.T) {
 	}
 }
 
+func TestProblemsComeFirst(t *testing.T) {
+	t.Parallel()
+
+	f := small()
+	held := node("web-9", metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+	held.Spec.Held = &v1alpha1.Held{Since: metav1.NewTime(now().Add(-time.Hour)), Resources: []v1alpha1.ResourceRef{"File/motd"}}
+	corrected := node("web-0", metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+	corrected.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/motd", State: v1alpha1.StateChanged, Corrective: true}}
+	f.nodes = append([]overview.Node{corrected}, append(f.nodes, held)...)
+	for i := range 1200 {
+		silent := node(fmt.Sprintf("z-%04d", i), metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
+		silent.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
+		f.nodes = append(f.nodes, silent)
+	}
+	f.deselection = &v1alpha1.HeldDeselection{Message: "1 of 5 nodes: to confirm, kubectl annotate fleet fleet"}
+	f.resources = []overview.Resource{f.resources[1], f.resources[0]}
+	h := handler(f)
+	for url, order := range map[string][]string{
+		"/": {
+			`role="alert">Held: 1 of 5 nodes: to confirm, kubectl annotate`, ">Total</a></dt><dd>1,205<", ">Silent</a></dt><dd>1,200<", ">Unknown</dt><dd>3,600<",
+			"the node would lose File/motd", "1 resource failed", `>z-0000</a>, <a href="/nodes/z-0001">z-0001</a>, <a href="/nodes/z-0002">z-0002</a> and 1,197 more<`, "Nodes in the last week",
+		},
+		"/nodes":               {`href="/nodes/web-9"`, `href="/nodes/web-2"`, `href="/nodes/z-0000"`, "1 to 100 of 1,205"},
+		"/nodes/web-0":         {">Not in sync<", "<p>None.</p>", ">Corrected by the last run<", "File/motd"},
+		"/resources":           {`href="/resources/File/motd"`, `href="/resources/User/ann"`},
+		"/resources/File/motd": {`href="/nodes/web-2"`, `href="/nodes/z-0000"`},
+		"/drift":               {"checked against an older catalog on 1 node, whose update is held: web-9", "unknown since the agent fell silent on 1200 nodes"},
+	} {
+		_, rest := get(t, h, url)
+		for _, text := range order {
+			_, after, found := strings.Cut(rest, text)
+			if !found {
+				t.Fatalf("%s has no %s after what comes before it:\n%s", url, text, rest)
+			}
+			rest = after
+		}
+	}
+}
+
 func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +267,7 @@ func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
 		"/nodes/web-9/diff":    {http.StatusNotFound, "There is no NodeCatalog web-9."},
 		"/resources/File/no":   {http.StatusNotFound, "There is no File/no."},
 		"/nodes?status=Failed": {http.StatusBadRequest, "The parameter &#34;status&#34; is unknown: use q, state."},
-		"/nodes?state=failed":  {http.StatusBadRequest, "state=&#34;failed&#34; is not one of Ready, Applying, Failed, Disabled, Silent."},
+		"/nodes?state=failed":  {http.StatusBadRequest, "state=&#34;failed&#34; is not one of Silent, Disabled, Held, Pending, Failed, Withheld, OutOfSync, InSync."},
 		"/drift?since=5h":      {http.StatusBadRequest, "is not one of 1h, 24h, 168h."},
 		"/updates":             {http.StatusBadRequest, "since must be the version of a page"},
 	} {
@@ -294,9 +337,9 @@ func TestLongTablesHavePages(t *testing.T) {
 		f.nodes = append(f.nodes, node("n"+string(rune('a'+i/26))+string(rune('a'+i%26)), metav1.ConditionTrue, v1alpha1.ReasonApplied, ""))
 	}
 	for url, want := range map[string][]string{
-		"/nodes":                    {"1 to 100 of 250", `href="?page=2"`},
-		"/nodes?page=2&state=Ready": {"101 to 200 of 250", `href="?page=3&amp;state=Ready"`, `href="?page=1&amp;state=Ready"`},
-		"/nodes?page=3":             {"201 to 250 of 250"},
+		"/nodes":                     {"1 to 100 of 250", `href="?page=2"`},
+		"/nodes?page=2&state=InSync": {"101 to 200 of 250", `href="?page=3&amp;state=InSync"`, `href="?page=1&amp;state=InSync"`},
+		"/nodes?page=3":              {"201 to 250 of 250"},
 	} {
 		_, body := get(t, handler(f), url)
 		for _, text := range want {

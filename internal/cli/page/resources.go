@@ -28,6 +28,8 @@ const (
 	resourceUnknown  = "Unknown"
 )
 
+func urgentFirst() []string { return []string{resourceNotReady, resourceUnknown, resourceReady} }
+
 func resourceStates() []string { return []string{resourceReady, resourceNotReady, resourceUnknown} }
 
 // resourcesView is the content of the page of resources.
@@ -67,6 +69,9 @@ func resourceRows(all []overview.Resource, f filter, state string) (rows []resou
 			rows = append(rows, row)
 		}
 	}
+	slices.SortStableFunc(rows, func(a, b resourceRow) int {
+		return slices.Index(urgentFirst(), a.State) - slices.Index(urgentFirst(), b.State)
+	})
 	return rows, kinds
 }
 
@@ -144,7 +149,7 @@ func (v *resourceView) explain(f filter, nodes []overview.Candidate) {
 	state := f.Get("state")
 	var rows []overview.Explanation
 	for _, e := range all {
-		if !e.Selected {
+		if !e.Shown() {
 			continue
 		}
 		if !slices.Contains(v.States, string(e.State)) {
@@ -155,6 +160,7 @@ func (v *resourceView) explain(f filter, nodes []overview.Candidate) {
 		}
 	}
 	slices.Sort(v.States)
+	overview.SortExplanations(rows)
 	v.On = tableOf(f, rows)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/cli/page/chart"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -21,6 +22,9 @@ func unread[T any](all []T, err error) bool { return err != nil && len(all) == 0
 // fleetView is the content of the first page.
 type fleetView struct {
 	overview.Status
+	// Groups are the nodes that are not in sync, by state and reason, problems first.
+	Groups         []overview.ProblemGroup
+	OmittedGroups  int
 	History        chart.History
 	HistoryProblem string // why it is not known
 	Latest         []v1alpha1.FleetHour
@@ -29,8 +33,9 @@ type fleetView struct {
 
 // Rows on the first page.
 const (
-	shownDrift = 10
-	shownHours = 24
+	shownDrift  = 10
+	shownHours  = 24
+	shownGroups = 20
 )
 
 func (p *page) fleet(*http.Request) (view, error) {
@@ -40,33 +45,76 @@ func (p *page) fleet(*http.Request) (view, error) {
 		return v, err
 	}
 	now := p.Now()
-	hours, hoursErr := p.Fleet.History()
+	fleet, fleetErr := p.Fleet.FleetStatus()
 	content := fleetView{
-		Status: overview.StatusOf(nodes, now), History: chart.HistoryOf(hours, now), Latest: hours[:min(len(hours), shownHours)],
+		Status: overview.StatusOf(nodes, now), History: chart.HistoryOf(fleet.History, now), Latest: fleet.History[:min(len(fleet.History), shownHours)],
 		Drifted: overview.Drifts(nodes, overview.Query{By: overview.ByResource, Since: now.Add(-overview.Recent), Top: shownDrift}),
 	}
+	content.Deselection = fleet.Deselection
+	groups := overview.Grouped(slices.Concat(content.Problems, content.Others))
+	content.Groups = groups[:min(len(groups), shownGroups)]
+	content.OmittedGroups = len(groups) - len(content.Groups)
 	switch {
-	case isReading(hoursErr):
-		err = errors.Join(err, hoursErr)
-	case hoursErr != nil:
-		content.HistoryProblem = text.Error(hoursErr)
+	case isReading(fleetErr):
+		err = errors.Join(err, fleetErr)
+	case fleetErr != nil:
+		content.HistoryProblem = text.Error(fleetErr)
 	}
 	v.Content = content
 	return v, err
 }
 
+// A figure is a number with its name, and a link to what it counts.
+type figure struct {
+	Name  string
+	State string // of its color
+	Count int64
+	Query string // of the link; "" for none
+}
+
+// NodeFigures are the nodes by state: those in sync, and the total.
+func (v fleetView) NodeFigures() []figure {
+	n := v.Nodes
+	return shown(
+		figure{"In sync", "InSync", int64(n.InSync), "InSync"}, figure{"Held", "Held", int64(n.Held), "Held"}, figure{"Failed", "Failed", int64(n.Failed), "Failed"},
+		figure{"Withheld", "Withheld", int64(n.Withheld), "Withheld"}, figure{"Silent", "Silent", int64(n.Silent), "Silent"},
+		figure{"Disabled", "Disabled", int64(n.Disabled), "Disabled"}, figure{"Out of sync", "OutOfSync", int64(n.OutOfSync), "OutOfSync"},
+		figure{"Pending", "Pending", int64(n.Pending), "Pending"})
+}
+
+// ResourceFigures are the resources on nodes by state.
+func (v fleetView) ResourceFigures() []figure {
+	r := v.Resources
+	return shown(
+		figure{"In sync", "InSync", r.InSync, ""}, figure{"Failed", "Failed", r.Failed, ""}, figure{"Withheld", "Withheld", r.Withheld, ""},
+		figure{"Skipped", "Skipped", r.Skipped, ""}, figure{"Unknown", "Unknown", r.Unknown, ""}, figure{"Disabled", "Disabled", r.Disabled, ""},
+		figure{"Noop", "Noop", r.Noop, ""})
+}
+
+// shown leaves out zeros, except for the first.
+func shown(all ...figure) (some []figure) {
+	for i, f := range all {
+		if i == 0 || f.Count > 0 {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
 // A nodeRow is a row of the table of nodes.
 type nodeRow struct {
-	Name    string
-	State   string
-	Problem overview.Problem
-	Counts  v1alpha1.RunCounts
+	Name string
+	nodestate.Status
+	Counts  nodestate.Counts
 	Drift   int64
 	LastRun time.Time
 }
 
-func nodeStates() []string {
-	return []string{overview.StateReady, overview.StateApplying, overview.StateFailed, overview.StateDisabled, overview.StateSilent}
+func nodeStates() (all []string) {
+	for _, s := range nodestate.States() {
+		all = append(all, string(s))
+	}
+	return all
 }
 
 // nodesView is the content of the page of nodes.
@@ -92,20 +140,17 @@ func (p *page) nodes(r *http.Request) (view, error) {
 	var rows []nodeRow
 	for _, n := range nodes {
 		row := rowOf(n)
-		if (state == "" || state == row.State) && f.matches(row.Name, row.Problem.Reason, row.Problem.Message) {
+		if (state == "" || state == string(row.State)) && f.matches(row.Name, row.Reason, row.Message) {
 			rows = append(rows, row)
 		}
 	}
+	slices.SortStableFunc(rows, func(a, b nodeRow) int { return overview.Urgency(a.State) - overview.Urgency(b.State) })
 	v.Content = nodesView{tableOf(f, rows), nodeStates()}
 	return v, err
 }
 
 func rowOf(n overview.Node) nodeRow {
-	problem := overview.ProblemOf(n)
-	row := nodeRow{Name: n.Name, State: problem.State(), Problem: problem}
-	if n.Status.Counts != nil {
-		row.Counts = *n.Status.Counts
-	}
+	row := nodeRow{Name: n.Name, Status: n.State(), Counts: n.Counts()}
 	for _, d := range n.Status.Drift {
 		row.Drift += d.Count
 	}
@@ -118,7 +163,21 @@ func rowOf(n overview.Node) nodeRow {
 // nodeView is the content of the page of a node.
 type nodeView struct {
 	nodeRow
-	overview.Node
+	Node      overview.Node
+	NotInSync []v1alpha1.ResourceReport
+	Corrected []v1alpha1.ResourceReport // by the last run
+}
+
+func viewOf(n overview.Node) nodeView {
+	v := nodeView{nodeRow: rowOf(n), Node: n}
+	for _, r := range n.Status.Resources {
+		if nodestate.Healthy(r.State) {
+			v.Corrected = append(v.Corrected, r)
+		} else {
+			v.NotInSync = append(v.NotInSync, r)
+		}
+	}
+	return v
 }
 
 func (p *page) node(r *http.Request) (view, error) {
@@ -132,7 +191,7 @@ func (p *page) node(r *http.Request) (view, error) {
 	if !found {
 		return v, err
 	}
-	v.Content = nodeView{rowOf(nodes[i]), nodes[i]}
+	v.Content = viewOf(nodes[i])
 	return v, err
 }
 
@@ -142,6 +201,8 @@ type driftView struct {
 	By     string
 	Groups []string
 	Ages   []string
+	// Unchecked says where drift is not known.
+	Unchecked []overview.Unchecked
 }
 
 func (p *page) drift(r *http.Request) (view, error) {
@@ -173,7 +234,7 @@ func (p *page) drift(r *http.Request) (view, error) {
 	rows := slices.DeleteFunc(overview.Drifts(nodes, q), func(d overview.Drift) bool {
 		return corrected == "no" && d.Uncorrected == 0 || !f.matches(d.Kind, d.Resource, d.Node, strings.Join(d.Properties, " "))
 	})
-	v.Content = driftView{tableOf(f, rows), q.By, groups, ages}
+	v.Content = driftView{tableOf(f, rows), q.By, groups, ages, overview.UncheckedBy(nodes, q)}
 	return v, err
 }
 

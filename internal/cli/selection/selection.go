@@ -2,10 +2,10 @@ package selection
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -21,7 +21,7 @@ func (s Selection) Has(ref resource.Ref) bool { return s == nil || s[ref] }
 
 // Select returns the resources that are named, as Kind/name, and match the selector. No names select all, and an
 // empty selector matches everything. Refused resources have unknown labels, so every selector matches them. A
-// name without a resource is an error.
+// name without a resource is an error, and so is a selector that matches none.
 func Select(kinds []resource.Kind, all []v1alpha1.Resource, refused map[v1alpha1.ResourceRef]string, names []string, selector labels.Selector) (Selection, error) {
 	if len(names) == 0 && selector.Empty() {
 		return nil, nil
@@ -33,17 +33,35 @@ func Select(kinds []resource.Kind, all []v1alpha1.Resource, refused map[v1alpha1
 	}
 	selected := Selection{}
 	isNamed := func(r v1alpha1.Resource) bool { return len(names) == 0 || slices.Contains(named, RefOf(r)) }
-	for _, r := range all {
-		if isNamed(r) && selector.Matches(labels.Set(r.GetLabels())) {
-			selected[RefOf(r)] = true
-		}
-	}
-	for _, r := range unknown {
-		if isNamed(r) {
-			selected[RefOf(r)] = true
-		}
+	selected.add(all, func(r v1alpha1.Resource) bool { return isNamed(r) && selector.Matches(labels.Set(r.GetLabels())) })
+	selected.add(unknown, isNamed)
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("no resource matches --selector %s%s", selector, labelsOf(all))
 	}
 	return selected, nil
+}
+
+// add selects some resources.
+func (s Selection) add(from []v1alpha1.Resource, which func(v1alpha1.Resource) bool) {
+	for _, r := range from {
+		if which(r) {
+			s[RefOf(r)] = true
+		}
+	}
+}
+
+// labelsOf names the labels of resources, as the end of an error.
+func labelsOf(all []v1alpha1.Resource) string {
+	known := map[string]bool{}
+	for _, r := range all {
+		for key, value := range r.GetLabels() {
+			known[key+"="+value] = true
+		}
+	}
+	if len(known) == 0 {
+		return ": the manifests have no labels"
+	}
+	return ": the manifests have the labels " + text.List(slices.Sorted(maps.Keys(known)))
 }
 
 // unlabelled returns resources with only a kind and a name.
@@ -66,15 +84,15 @@ func RefOf(r v1alpha1.Resource) resource.Ref {
 func namedRefs(kinds []resource.Kind, all []v1alpha1.Resource, words []string) ([]resource.Ref, error) {
 	var refs []resource.Ref
 	for _, word := range words {
-		ref, err := resource.ParseRef(word)
+		kindWord, name, err := Split(word)
 		if err != nil {
-			return nil, fmt.Errorf("argument %q is not Kind/name, as in File/motd; use -f FILE for files", word)
+			return nil, fmt.Errorf("argument %w; use -f FILE for files", err)
 		}
-		kind, err := Kind(kinds, ref.Kind)
+		kind, err := Kind(kinds, kindWord)
 		if err != nil {
 			return nil, err
 		}
-		ref.Kind = kind.Name()
+		ref := resource.Ref{Kind: kind.Name(), Name: name}
 		if !slices.ContainsFunc(all, func(r v1alpha1.Resource) bool { return RefOf(r) == ref }) {
 			return nil, fmt.Errorf("the manifests have no %s%s", ref, suggestion(ref, all))
 		}
@@ -85,18 +103,16 @@ func namedRefs(kinds []resource.Kind, all []v1alpha1.Resource, words []string) (
 
 // suggestion names resources with a similar name, or else some of the kind.
 func suggestion(ref resource.Ref, all []v1alpha1.Resource) string {
-	candidates := &cobra.Command{SuggestionsMinimumDistance: 2}
-	var sameKind []string
+	var names, sameKind []string
 	for _, r := range all {
 		other := RefOf(r)
-		candidates.AddCommand(&cobra.Command{Use: other.String(), Run: func(*cobra.Command, []string) {}})
+		names = append(names, other.String())
 		if other.Kind == ref.Kind {
 			sameKind = append(sameKind, other.String())
 		}
 	}
-	const most = 5
-	if close := candidates.SuggestionsFor(ref.String()); len(close) > 0 {
-		return "; did you mean " + strings.Join(close[:min(len(close), most)], " or ") + "?"
+	if similar := DidYouMean(ref.String(), names); similar != "" {
+		return similar
 	}
 	if len(sameKind) == 0 {
 		return fmt.Sprintf(", and nothing else of kind %s", ref.Kind)

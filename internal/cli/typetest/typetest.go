@@ -164,7 +164,7 @@ func (t *tester) readExample(ctx context.Context) error {
 func (t *tester) items() ([]resource.Item, error) {
 	in := manifests.Input(t.example, t.kinds)
 	in.Nodes = []compiler.Node{{Facts: func() resource.Facts { return t.facts }}}
-	items, problems := compiler.Prepare(in)
+	items, _, problems := compiler.Prepare(in)
 	var errs []error
 	for _, p := range problems {
 		if ref, err := resource.ParseRef(string(p.Ref)); err == nil && ref.Kind != t.def.Spec.Kind {

@@ -16,12 +16,25 @@ type Problem struct {
 	Node    string // "" for every node that it selects
 	Reason  string // one of the reasons in api/v1alpha1
 	Message string // names the value at fault and the fix
+	Edge    Edge
+}
+
+// An Edge is a reference at fault: the attribute that has it, such as require, and the reference. The zero value is none.
+type Edge struct {
+	Attribute string
+	Ref       v1alpha1.ResourceRef
 }
 
 // A Fault is a problem that is not yet attributed to a resource and a node.
 type Fault struct {
 	Reason  string // one of the reasons in api/v1alpha1
 	Message string // one printable line
+	Edge    Edge
+}
+
+// At returns the fault with the reference that causes it.
+func (f *Fault) At(attribute string, ref v1alpha1.ResourceRef) *Fault {
+	return &Fault{f.Reason, f.Message, Edge{attribute, ref}}
 }
 
 // maxMessage is the maximum length of a message, in bytes.
@@ -49,7 +62,7 @@ type finding struct {
 func (fs Findings) Add(ref v1alpha1.ResourceRef, f *Fault, nodes ...string) {
 	key := strings.Join([]string{string(ref), f.Reason, f.Message}, "\x00")
 	if fs[key] == nil {
-		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.Reason, Message: f.Message}}
+		fs[key] = &finding{problem: Problem{Ref: ref, Reason: f.Reason, Message: f.Message, Edge: f.Edge}}
 	}
 	fs[key].nodes = append(fs[key].nodes, nodes...)
 }

@@ -38,7 +38,7 @@ func New(t *v1alpha1.Targeting, env *expression.Environment) *Selection {
 	if when == "" {
 		return s
 	}
-	s.Text = text.Clip(when, maxQuoted)
+	s.Text = text.Clip(text.FirstLine(when), maxQuoted)
 	if s.When, err = env.CompileWhen(when); err != nil {
 		s.Fault = fault.New(v1alpha1.ReasonInvalidWhen, "when %q is invalid: %v", s.Text, err)
 	}

@@ -28,11 +28,10 @@ type Catalog struct {
 	// alone. "" is for items that are not a whole catalog: nothing is ever missing from those.
 	OwnerUID string
 	Items    []resource.Item
-	// Unknown are resources of the host that are not among the items, because they are withheld or
-	// invalid. The things that they manage are unknown.
-	Unknown []resource.Ref
-	Kinds   []resource.Kind
-	Noop    bool
+	// Withheld are resources of the host that are not among the items. Which things they manage is not certain.
+	Withheld []resource.Withheld
+	Kinds    []resource.Kind
+	Noop     bool
 }
 
 // UpdatePolicies records the items' current deletion policies and schedules in the claims on their
@@ -117,8 +116,8 @@ func (c Catalog) inventory() inventory {
 			known.managed[item.Thing()] = true
 		}
 	}
-	for _, ref := range c.Unknown {
-		known.addUncertain(ref, "while that is withheld or invalid: correct it first")
+	for _, w := range c.Withheld {
+		known.addUncertain(w.Ref, "while that is withheld or invalid: correct it first")
 	}
 	return known
 }

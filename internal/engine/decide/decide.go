@@ -16,12 +16,13 @@ type Action int
 
 // The actions. Keep is last: nothing is left to do.
 const (
-	Keep       Action = iota
-	Apply             // write the changes
-	Refresh           // react to events
-	ReportNoop        // report what would be done, do nothing
-	Await             // report that what would be done depends on others, which are not applied
-	Skip              // leave it unread: something it needs failed, or it is not asked for
+	Keep          Action = iota
+	Apply                // write the changes
+	Refresh              // react to events
+	ReportNoop           // report what would be done, do nothing
+	ReportUnknown        // report what may be done, as only an apply can tell, do nothing
+	Await                // report that what would be done depends on others, which are not applied
+	Skip                 // leave it unread: something it needs failed, or it is not asked for
 	Fail
 )
 
@@ -35,6 +36,8 @@ type Verdict struct {
 type Events struct {
 	Real int
 	Noop int // what would have been sent, had its sender not been in noop
+	// Unknown is what may have been sent then: only an apply can tell.
+	Unknown int
 }
 
 // A Situation is all that the policy looks at. The first fields are known before
@@ -119,8 +122,10 @@ func notReady(s Situation, err error) Verdict {
 func onEvents(s Situation) Verdict {
 	total := s.Events.Real + s.Events.Noop
 	switch {
-	case total == 0 || !s.CanRefresh || s.Invalidated:
+	case total+s.Events.Unknown == 0 || !s.CanRefresh || s.Invalidated:
 		return Verdict{}
+	case total == 0:
+		return Verdict{ReportUnknown, "may be refreshed by " + text.Count(s.Events.Unknown, "event")}
 	case s.Noop || s.Events.Real == 0:
 		return Verdict{ReportNoop, "would have been refreshed by " + text.Count(total, "event")}
 	}

@@ -26,7 +26,7 @@ type Machine struct {
 	Facts    resource.Facts
 	Store    engine.Store
 	Noop     bool
-	Withheld []resource.Ref
+	Withheld []resource.Withheld
 }
 
 // Apply runs resources once, in this order unless relations order them, and returns the lines of
@@ -44,13 +44,9 @@ func (m Machine) Apply(t *testing.T, resources ...string) []string {
 // Report is Apply with the complete report.
 func (m Machine) Report(t *testing.T, resources ...string) report.Report {
 	t.Helper()
-	var items []resource.Item
-	for _, text := range resources {
-		item, err := m.item(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		items = append(items, item)
+	items, err := m.Items(resources...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	result, err := engine.Transaction{
 		Host: m.Host, Bucket: bucket.New(m.Host, bucket.DefaultDir, bucket.DefaultLimit), Kinds: m.Kinds, Facts: m.Facts, Store: m.Store, Noop: m.Noop, Withheld: m.Withheld, Now: time.Now,
@@ -59,6 +55,19 @@ func (m Machine) Report(t *testing.T, resources ...string) report.Report {
 		t.Fatal(err)
 	}
 	return result
+}
+
+// Items binds resources that are written as for Apply.
+func (m Machine) Items(resources ...string) ([]resource.Item, error) {
+	var items []resource.Item
+	for _, text := range resources {
+		item, err := m.item(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		items = append(items, item)
+	}
+	return items, nil
 }
 
 // targeting has the fields of an item that are not attributes.
@@ -96,6 +105,7 @@ func (m Machine) item(text string) (item resource.Item, err error) {
 		return item, fmt.Errorf("no kind %s: add its type to Kinds", item.Ref.Kind)
 	}
 	item.Resource, item.Invalid = m.Kinds[i].Bind(item.Ref, raw)
+	item.Location = m.Kinds[i].Location(item.Ref, json.RawMessage(raw))
 	return item, nil
 }
 

@@ -24,7 +24,7 @@ func (r *Report) UnmarshalJSON(raw []byte) error {
 // MarshalJSON encodes texts that are not UTF-8.
 func (r ResourceReport) MarshalJSON() ([]byte, error) {
 	type plain ResourceReport
-	encodeTexts(&r.Message)
+	encodeTexts(&r.Message, &r.Unknown)
 	if r.Author != nil {
 		by := *r.Author
 		encodeTexts(&by.Executable, &by.Pod)
@@ -37,7 +37,7 @@ func (r ResourceReport) MarshalJSON() ([]byte, error) {
 func (r *ResourceReport) UnmarshalJSON(raw []byte) error {
 	type plain ResourceReport
 	err := json.Unmarshal(raw, (*plain)(r))
-	decodeTexts(&r.Message)
+	decodeTexts(&r.Message, &r.Unknown)
 	if r.Author != nil {
 		decodeTexts(&r.Author.Executable, &r.Author.Pod)
 	}

@@ -24,12 +24,15 @@ func (r ResourceReport) Above(level resource.LogLevel) ResourceReport {
 func (r ResourceReport) Lines() []string {
 	var lines []string
 	told := false
-	for _, e := range r.Events {
+	for i, e := range r.Events {
+		if told && e.Message == r.Message { // one reason for several properties
+			continue
+		}
 		told = told || e.Message == r.Message
 		for line := range strings.Lines(e.Output) {
 			lines = append(lines, fmt.Sprintf("%s: output: %s", r.Ref, strings.TrimRight(line, "\r\n")))
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, e.suffix()))
+		lines = append(lines, fmt.Sprintf("%s: %s%s", r.Ref, e.Message, r.suffix(i)))
 	}
 	if r.Author != nil {
 		lines = append(lines, fmt.Sprintf("%s: author: %s", r.Ref, r.Author))
@@ -40,20 +43,27 @@ func (r ResourceReport) Lines() []string {
 	return lines
 }
 
-func (e Event) suffix() string {
-	s := ""
+// suffix returns what follows the message of an event. The last one says why the outcome of the resource is unknown.
+func (r ResourceReport) suffix(i int) string {
+	e, s := r.Events[i], ""
 	if e.Status == Pending {
 		s += " (noop)"
 	}
 	if e.Corrective {
 		s += " (corrective)"
 	}
+	if r.Unknown != "" && i == len(r.Events)-1 {
+		s += " (unknown: " + r.Unknown + ")"
+	}
 	return s
 }
 
 // Summary describes the whole run in one line.
 func (r Report) Summary() string {
-	c := r.Counts
-	return fmt.Sprintf("%s: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed in %s",
-		text.Count(c.Total, "resource"), c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, r.Duration)
+	c, unknown := r.Counts, ""
+	if c.Unknown > 0 {
+		unknown = fmt.Sprintf(", %d unknown", c.Unknown)
+	}
+	return fmt.Sprintf("%s: %d in sync, %d changed, %d refreshed, %d noop, %d skipped, %d failed%s in %s",
+		text.Count(c.Total, "resource"), c.InSync, c.Changed, c.Refreshed, c.Noop, c.Skipped, c.Failed, unknown, r.Duration)
 }

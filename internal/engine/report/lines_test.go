@@ -98,3 +98,18 @@ func TestDurationIsParsedFromText(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownOutcomesAreTold(t *testing.T) {
+	r := report.ResourceReport{Ref: ref("a"), State: report.Noop, Unknown: "runs a command", Events: []report.Event{
+		{Property: "color", Status: report.Pending, Message: "created"}, {Status: report.Pending, Message: "would have been refreshed by 1 event"},
+	}}
+	want := []string{"Thing/a: created (noop)", "Thing/a: would have been refreshed by 1 event (noop) (unknown: runs a command)"}
+	if diff := cmp.Diff(want, r.Lines()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	all := report.Report{Noop: true, Resources: []report.ResourceReport{r, {Ref: ref("b"), State: report.Noop}}}
+	all.Complete(nil)
+	if got, want := all.Summary(), "2 resources: 0 in sync, 0 changed, 0 refreshed, 2 noop, 0 skipped, 0 failed, 1 unknown in 0.000s"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -4,6 +4,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -75,7 +76,9 @@ type Report struct {
 }
 
 // Counts counts resources. Total is the sum of the states. OutOfSync is the number of resources
-// with a property that was out of sync.
+// with a property that was out of sync: those that a run has corrected, too, unlike in the status of a
+// NodeCatalog, which describes how things are after it. Unknown
+// is the number of resources of which only an apply can tell the outcome.
 type Counts struct {
 	Total     int `json:"total"`
 	InSync    int `json:"inSync"`
@@ -85,6 +88,7 @@ type Counts struct {
 	Skipped   int `json:"skipped"`
 	Noop      int `json:"noop"`
 	Refreshed int `json:"refreshed"`
+	Unknown   int `json:"unknown,omitempty"`
 }
 
 // A ResourceReport is the result of one resource.
@@ -95,7 +99,10 @@ type ResourceReport struct {
 	Duration Duration `json:"duration"`
 	// Message is the reason of a failure or a skip, or a note about a resource without events;
 	// usually "".
-	Message string  `json:"message"`
+	Message string `json:"message"`
+	// Unknown is why only an apply can tell the outcome, such as "runs a command"; "" if the report says it. Only resources in
+	// noop have it. One in sync has it if it comes after another of which the outcome is unknown.
+	Unknown string  `json:"unknown,omitempty"`
 	Events  []Event `json:"events,omitempty"`
 	// Gone means that no resource manages the thing any more, and that its deletion policy was
 	// carried out.
@@ -104,6 +111,9 @@ type ResourceReport struct {
 	Author *host.Author `json:"author,omitempty"`
 	// OutOfSync means that a property was out of sync when it was read.
 	OutOfSync bool `json:"-"`
+	// Differs means that a property is known to be out of sync after the run. The state is then Noop, Skipped
+	// or Failed.
+	Differs bool `json:"-"`
 	// Left means that its schedule excluded it from this run after an earlier run had checked it, or that a
 	// partial run did not handle it: its state is that of the earlier run.
 	Left bool `json:"-"`
@@ -117,6 +127,15 @@ func (r ResourceReport) Corrective() bool {
 		}
 	}
 	return false
+}
+
+// Corrected reports whether the run has corrected drift, even if that did not last until the resource was verified.
+func (r ResourceReport) Corrected() bool {
+	return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Corrective && e.Status == Success })
+}
+
+func (r ResourceReport) has(s EventStatus) bool {
+	return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Status == s })
 }
 
 // Audited reports whether an audit found anything.
@@ -140,7 +159,8 @@ type Event struct {
 	Status     EventStatus `json:"status"`
 	// Level is the severity; "" means notice.
 	Level resource.LogLevel `json:"level,omitempty"`
-	// Corrective means drift: the value was changed outside Fettle since a run last observed it.
+	// Corrective means drift: the value was changed outside Fettle since a run last observed it. The
+	// status says whether that was corrected.
 	Corrective bool   `json:"corrective"`
 	Message    string `json:"message"`
 	Diff       string `json:"diff,omitempty"`
@@ -193,6 +213,9 @@ func (c *Counts) Add(r ResourceReport) {
 	if r.OutOfSync {
 		c.OutOfSync++
 	}
+	if r.Unknown != "" {
+		c.Unknown++
+	}
 	switch r.State {
 	case InSync:
 		c.InSync++
@@ -227,18 +250,25 @@ func (r *ResourceReport) Attribute(author func(resource.Ref) *host.Author) {
 func (r Report) Changed() []resource.Ref {
 	var refs []resource.Ref
 	for _, res := range r.Resources {
-		if res.State == Changed || res.State == Refreshed || res.State == Failed {
+		if res.State == Changed || res.State == Refreshed || res.State == Failed || res.has(Success) {
 			refs = append(refs, resource.Ref(res.Ref))
 		}
 	}
 	return refs
 }
 
+// Changes reports whether a resource that has not failed has an event with this status, even if it is otherwise Skipped.
+func (r Report) Changes(s EventStatus) bool {
+	return slices.ContainsFunc(r.Resources, func(res ResourceReport) bool {
+		return res.State != Failed && res.has(s)
+	})
+}
+
 // Corrected returns the resources of which the run has corrected drift, even if that did not last until they were verified.
 func (r Report) Corrected() []resource.Ref {
 	var refs []resource.Ref
 	for _, res := range r.Resources {
-		if (res.State == Changed || res.State == Failed) && res.Corrective() {
+		if res.Corrected() {
 			refs = append(refs, resource.Ref(res.Ref))
 		}
 	}
@@ -257,12 +287,12 @@ func (r *Report) Complete(before map[string]time.Duration) {
 			continue
 		}
 		r.Counts.Add(res)
-		r.CorrectiveChange = r.CorrectiveChange || res.State == Changed && res.Corrective()
+		r.CorrectiveChange = r.CorrectiveChange || res.Corrected()
 	}
 	switch {
 	case r.Counts.Failed > 0:
 		r.Status = "failed"
-	case r.Counts.Changed+r.Counts.Refreshed > 0:
+	case r.Changes(Success):
 		r.Status = "changed"
 	}
 	r.measure(before)

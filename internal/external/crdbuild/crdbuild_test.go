@@ -183,8 +183,9 @@ func TestDefinitionLooksLikeThoseOfBuiltInKinds(t *testing.T) {
 	want := `Ensure .spec.ensure
 Nodes .status.nodes.selected
 InSync .status.nodes.inSync
-OutOfSync .status.nodes.outOfSync
+Pending .status.nodes.pending
 Failed .status.nodes.failed
+Skipped .status.nodes.skipped
 Noop .status.nodes.noop
 Disabled .status.nodes.disabled
 Unknown .status.nodes.unknown
@@ -192,6 +193,7 @@ Ready .status.conditions[?(@.type=="Ready")].status
 Reason .status.conditions[?(@.type=="Ready")].reason
 Last drift .status.drift.lastSeen
 Age .metadata.creationTimestamp
+OutOfSync .status.nodes.outOfSync
 Zone .spec.properties.zone
 Id .spec.properties.id
 Message .status.conditions[?(@.type=="Ready")].message`

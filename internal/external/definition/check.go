@@ -94,6 +94,7 @@ func check(t *v1alpha1.ExternalType) error {
 	c.protocol()
 	c.add(slices.Contains([]v1alpha1.ExternalScope{"", v1alpha1.ScopeHost, v1alpha1.ScopeRemote}, t.Spec.Scope),
 		"spec.scope %q is not known: use %s or %s", t.Spec.Scope, v1alpha1.ScopeHost, v1alpha1.ScopeRemote)
+	c.add(t.Spec.TimeoutSeconds >= 0 && t.Spec.TimeoutSeconds <= 3600, "spec.timeoutSeconds is %d: use at most 3600, which is 1h", t.Spec.TimeoutSeconds)
 	c.ensure()
 	c.attributes()
 	for i, r := range t.Spec.Rules {

@@ -9,12 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fettle-dev/fettle/internal/external/image"
 	"github.com/fettle-dev/fettle/internal/external/image/archive"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // serve serves a registry, and returns its address.
@@ -30,7 +30,7 @@ func serve(t *testing.T, h http.Handler) string {
 
 // client returns a client without configuration.
 func client() *image.Client {
-	return &image.Client{Silence: time.Minute, Limit: time.Minute}
+	return &image.Client{Silence: patient.Limit, Limit: patient.Limit}
 }
 
 // files has the texts of files.

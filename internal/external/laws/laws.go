@@ -76,7 +76,7 @@ func (p Program) encode(requests ...wire.Request) ([]byte, error) {
 // limit is how long a process may take.
 func (p Program) limit() time.Duration {
 	const most = 30 * time.Second
-	return min(most, time.Duration(p.Definition.Spec.TimeoutSeconds)*time.Second)
+	return min(most, p.Definition.Spec.TimeoutSeconds.Duration())
 }
 
 // command runs the program to read.

@@ -264,7 +264,7 @@ const childVar = "FETTLE_TEST_STORE"
 
 func child(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	cmd.Env = append(os.Environ(), childVar+"="+dir)
 	cmd.Stderr = os.Stderr
 	return cmd

@@ -2,34 +2,37 @@
 package census
 
 import (
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // A Census counts resources and nodes by state. Create it with [New].
 type Census struct {
 	Resources map[[2]string]int // by kind and state
-	Nodes     map[string]int    // by state
-	states    map[string]string // by node
+	Nodes     map[nodestate.State]int
+	states    map[string]nodestate.State // by node
+	// Deselection is what is held, nil for nothing.
+	Deselection *v1alpha1.HeldDeselection
 }
 
 // New returns a census of nothing. It has zeros for every state and kind, so that a series of metrics
 // does not end when its last member leaves it.
 func New(kinds []string) *Census {
-	c := &Census{map[[2]string]int{}, map[string]int{}, map[string]string{}}
+	c := &Census{Resources: map[[2]string]int{}, Nodes: map[nodestate.State]int{}, states: map[string]nodestate.State{}}
 	for _, kind := range kinds {
 		for _, state := range conditions.Summaries() {
 			c.Resources[[2]string{kind, state}] = 0
 		}
 	}
-	for _, state := range nodestatus.NodeStates() {
+	for _, state := range nodestate.States() {
 		c.Nodes[state] = 0
 	}
 	return c
 }
 
-// AddNode adds a node in a state of [nodestatus.NodeStates].
-func (c *Census) AddNode(name, state string) {
+// AddNode adds a node in a state.
+func (c *Census) AddNode(name string, state nodestate.State) {
 	c.Nodes[state]++
 	c.states[name] = state
 }

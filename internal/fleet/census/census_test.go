@@ -10,6 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // at is a time, in minutes after midnight.
@@ -22,9 +23,9 @@ func record(ref string, count int64, last int, corrected bool) v1alpha1.DriftRec
 // fleet has a node in each state and drift at four times.
 func fleet() (*census.Census, *driftrecords.Records) {
 	c := census.New([]string{"File", "User"})
-	for node, state := range map[string]string{
+	for node, state := range map[string]nodestate.State{
 		"in-sync": "InSync", "drifted": "InSync", "drifted-before": "InSync", "out-of-sync": "OutOfSync",
-		"failed": "Failed", "silent": "Silent", "disabled": "Disabled", "held": "Held", "pending": "Pending",
+		"failed": "Failed", "withheld": "Withheld", "silent": "Silent", "disabled": "Disabled", "held": "Held", "pending": "Pending",
 	} {
 		c.AddNode(node, state)
 	}
@@ -49,10 +50,10 @@ func TestStatusCountsEachNodeAndResourceOnce(t *testing.T) {
 	c, drift := fleet()
 	want := v1alpha1.FleetStatus{
 		Updated:   new(metav1.NewTime(at(130))),
-		Nodes:     v1alpha1.FleetNodes{Total: 9, InSync: 3, Pending: 1, Held: 1, OutOfSync: 1, Failed: 1, Disabled: 1, Silent: 1},
+		Nodes:     v1alpha1.FleetNodes{Total: 10, InSync: 3, Pending: 1, Held: 1, OutOfSync: 1, Failed: 1, Withheld: 1, Disabled: 1, Silent: 1},
 		Resources: v1alpha1.FleetResources{Total: 5, Ready: 2, Reconciling: 1, Stalled: 1, NotReady: 1},
 		Drift:     v1alpha1.FleetDrift{Resources: 2, Nodes: 3, Count: 6, Uncorrected: 1},
-		History:   []v1alpha1.FleetHour{hour(2, 2, 2, 1, 4)},
+		History:   []v1alpha1.FleetHour{hour(2, 2, 2, 2, 4)},
 	}
 	if diff := cmp.Diff(want, c.Status(drift, v1alpha1.FleetStatus{}, at(130))); diff != "" {
 		t.Error(diff)
@@ -63,7 +64,11 @@ func TestStatusStaysWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 
 	c, drift := fleet()
+	c.Deselection = &v1alpha1.HeldDeselection{Token: "3f2a91c0", Nodes: 1}
 	first := c.Status(drift, v1alpha1.FleetStatus{}, at(130))
+	if diff := cmp.Diff(&v1alpha1.HeldDeselection{Token: "3f2a91c0", Nodes: 1}, first.Deselection); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff(first, c.Status(drift, first, at(131))); diff != "" {
 		t.Error(diff)
 	}
@@ -79,7 +84,7 @@ func TestHistoryHasTheLast168Hours(t *testing.T) {
 			s = c.Status(drift, s, at(60*n+30))
 		}
 	}
-	if n, last := len(s.History), s.History[0]; n != 168 || !cmp.Equal(last, hour(199, 3, 1, 1, 4)) {
+	if n, last := len(s.History), s.History[0]; n != 168 || !cmp.Equal(last, hour(199, 3, 1, 2, 4)) {
 		t.Errorf("%d hours, the first is %v", n, last)
 	}
 	if got := s.History[167].Hour.Time; !got.Equal(at(60 * 32)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 const (
@@ -21,8 +22,8 @@ func (c *Census) Status(drift *driftrecords.Records, before v1alpha1.FleetStatus
 	next := v1alpha1.FleetStatus{
 		Updated:   before.Updated,
 		Nodes:     c.nodes(),
-		Resources: c.resources(),
-		Drift:     v1alpha1.FleetDrift{Resources: int32(sum.Resources), Nodes: int32(len(sum.Nodes)), Count: sum.Count, Uncorrected: int32(sum.Uncorrected)},
+		Resources: c.resources(), Deselection: c.Deselection,
+		Drift: v1alpha1.FleetDrift{Resources: int32(sum.Resources), Nodes: int32(len(sum.Nodes)), Count: sum.Count, Uncorrected: int32(sum.Uncorrected)},
 	}
 	hour := now.UTC().Truncate(time.Hour)
 	next.History = append(next.History, c.hour(hour, drift.Since(hour).Nodes))
@@ -39,10 +40,10 @@ func (c *Census) Status(drift *driftrecords.Records, before v1alpha1.FleetStatus
 }
 
 func (c *Census) nodes() v1alpha1.FleetNodes {
-	n := func(state string) int32 { return int32(c.Nodes[state]) }
+	n := func(state nodestate.State) int32 { return int32(c.Nodes[state]) }
 	return v1alpha1.FleetNodes{
-		Total: int32(len(c.states)), InSync: n("InSync"), Pending: n("Pending"), Held: n("Held"), OutOfSync: n("OutOfSync"),
-		Failed: n("Failed"), Disabled: n("Disabled"), Silent: n("Silent"),
+		Total: int32(len(c.states)), InSync: n(nodestate.InSync), Pending: n(nodestate.Pending), Held: n(nodestate.Held), OutOfSync: n(nodestate.OutOfSync),
+		Failed: n(nodestate.Failed), Withheld: n(nodestate.Withheld), Disabled: n(nodestate.Disabled), Silent: n(nodestate.Silent),
 	}
 }
 
@@ -67,14 +68,18 @@ func (c *Census) resources() (r v1alpha1.FleetResources) {
 func (c *Census) hour(hour time.Time, drifted map[string]bool) v1alpha1.FleetHour {
 	h := v1alpha1.FleetHour{Hour: metav1.NewTime(hour)}
 	for node, state := range c.states {
-		switch {
-		case state == "Failed":
+		switch state {
+		case nodestate.Failed, nodestate.Withheld:
 			h.Failed++
-		case state == "OutOfSync", state == "InSync" && drifted[node]:
+		case nodestate.OutOfSync:
 			h.Drifting++
-		case state == "InSync":
-			h.InSync++
-		default:
+		case nodestate.InSync:
+			if drifted[node] {
+				h.Drifting++
+			} else {
+				h.InSync++
+			}
+		case nodestate.Silent, nodestate.Disabled, nodestate.Held, nodestate.Pending:
 			h.Unknown++
 		}
 	}

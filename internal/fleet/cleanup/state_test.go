@@ -2,6 +2,7 @@ package cleanup_test
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +31,7 @@ func TestDeletionWaitsForNodesThatMayHaveSomethingLeft(t *testing.T) {
 			s.Resources = []v1alpha1.ResourceReport{{Ref: ref, State: state, Message: message}}
 		})
 	}
-	const held = "update held until the DeselectionHeld resources are confirmed"
+	const held = "update held since 2026-01-02T03:04:05Z: the node would lose File/a, File/c and 9 more, and too many nodes would be deselected at once (DeselectionHeld)"
 	for name, tt := range map[string]struct {
 		node    v1alpha1.NodeCatalogStatus
 		sight   sight
@@ -64,13 +65,36 @@ func TestDeletionWaitsForNodesThatMayHaveSomethingLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			why := map[bool]*v1alpha1.Held{true: {
+				Since: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Resources: []v1alpha1.ResourceRef{"File/a", "File/c", "File/d"}, Omitted: 8,
+			}}[tt.sight.Held]
 			got := cleanup.State("File/a", cleanup.Node{
-				Status: tt.node, Had: tt.sight.Had, Held: tt.sight.Held, Silent: tt.sight.Silent,
+				Status: tt.node, Had: tt.sight.Had, Held: why, Silent: tt.sight.Silent,
 				Progress: nodestatus.Progress{All: tt.sight.All, Some: [][]v1alpha1.ResourceRef{{tt.sight.Some}}},
 			})
 			if got.ResourceState != tt.state || got.Message != tt.message {
 				t.Errorf("got %s %q, want %s %q", got.ResourceState, got.Message, tt.state, tt.message)
 			}
 		})
+	}
+}
+
+func TestDeselectedExplainsWhichNodesHaveSomethingLeft(t *testing.T) {
+	t.Parallel()
+
+	var none *cleanup.Waiting
+	w := &cleanup.Waiting{}
+	if got := none.Deselected() + w.Deselected(); got != "" {
+		t.Errorf("no node: %s", got)
+	}
+	w.Add("n2", nodestatus.State{ResourceState: v1alpha1.StatePending, Message: "the node has yet to apply the deletion"})
+	if got, want := w.Deselected(), "1 node was deselected and has yet to clean up: n2 (Pending: the node has yet to apply the deletion)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, node := range []string{"n1", "n3", "n4"} {
+		w.Add(node, nodestatus.State{ResourceState: v1alpha1.StateFailed, Message: "disk full"})
+	}
+	if got, want := w.Deselected(), "4 nodes were deselected and have yet to clean up: n1 (Failed: disk full), n3 (Failed: disk full), n4 (Failed: disk full) and 1 more"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

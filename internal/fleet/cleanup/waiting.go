@@ -20,8 +20,8 @@ import (
 type Node struct {
 	Status   v1alpha1.NodeCatalogStatus
 	Progress nodestatus.Progress
-	Had      bool // its spec contains the resource, or it has yet to clean up
-	Held     bool // the deselection budget holds a spec that contains it
+	Had      bool           // its spec contains the resource, or it has yet to clean up
+	Held     *v1alpha1.Held // why its spec stays the one that contains it; nil if it does not
 	Silent   bool
 }
 
@@ -56,8 +56,8 @@ func trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodest
 // pending explains why a resource may be left on a node that reports no trouble with it.
 func (n Node) pending(ref v1alpha1.ResourceRef) string {
 	switch {
-	case n.Held:
-		return nodestatus.HeldMessage
+	case n.Held != nil:
+		return nodestatus.HeldMessage(*n.Held)
 	case n.Progress.Pending(ref):
 		if why := nodestatus.StalledMessage(n.Status); why != "" {
 			return why
@@ -96,17 +96,30 @@ func (w *Waiting) Outcome(o v1alpha1.Resource) conditions.Outcome {
 			Cleanup: fmt.Sprintf("deletionPolicy %s: %s. To delete it without waiting: %s", o.GetTargeting().DeletionPolicy, w.Obstacle, command),
 		}
 	}
-	const named = 3
 	nodes := int(w.Counts.Selected)
-	var names []string
-	for _, s := range w.Samples[:min(len(w.Samples), named)] {
-		names = append(names, fmt.Sprintf("%s (%s: %s)", s.Node, s.State, s.Message))
-	}
 	return conditions.Outcome{
 		Generation: o.GetGeneration(),
 		Summary:    w.Summary,
 		Cleanup: fmt.Sprintf("deletionPolicy %s: %d %s yet to clean up: %s. To delete it without waiting: %s",
-			o.GetTargeting().DeletionPolicy, nodes, text.Plural(nodes, "node has", "nodes have"), text.ListOf(nodes, names),
-			command),
+			o.GetTargeting().DeletionPolicy, nodes, text.Plural(nodes, "node has", "nodes have"), w.names(), command),
 	}
+}
+
+// names describes the first nodes, and counts the others.
+func (w *Waiting) names() string {
+	const named = 3
+	var names []string
+	for _, s := range w.Samples[:min(len(w.Samples), named)] {
+		names = append(names, fmt.Sprintf("%s (%s: %s)", s.Node, s.State, s.Message))
+	}
+	return text.ListOf(int(w.Counts.Selected), names)
+}
+
+// Deselected explains which nodes a resource that exists waits for after it has deselected them, "" for none. w may be nil.
+func (w *Waiting) Deselected() string {
+	if w == nil || w.Done() {
+		return ""
+	}
+	nodes := int(w.Counts.Selected)
+	return fmt.Sprintf("%d %s deselected and %s yet to clean up: %s", nodes, text.Plural(nodes, "node was", "nodes were"), text.Plural(nodes, "has", "have"), w.names())
 }

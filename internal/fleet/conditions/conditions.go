@@ -31,6 +31,8 @@ type Outcome struct {
 	Drift *v1alpha1.ResourceDrift
 	// Contest is one with another program on its nodes, nil for none.
 	Contest *driftrecords.Contest
+	// Deselected explains which nodes that the resource no longer selects have yet to clean up, "" for none.
+	Deselected string
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
@@ -86,6 +88,8 @@ func conditions(o Outcome) []metav1.Condition {
 		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonApplying, tally(o))
 	case o.Unapplied > 0:
 		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonUnknown, tally(o))
+	case o.Deselected != "":
+		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonCleaningUp, o.Deselected)
 	case o.Counts.Failed > 0:
 		stalled = condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonFailed, tally(o))
 	}
@@ -120,8 +124,9 @@ func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 		{c.Pending > 0, v1alpha1.ReasonApplying, nil},
 		{o.Unapplied > 0, v1alpha1.ReasonUnknown, nil},
 		{len(o.Problems) > 0, "", o.Problems},
+		{o.Deselected != "", "", []compiler.Problem{{Reason: v1alpha1.ReasonCleaningUp, Message: o.Deselected}}},
 		{c.Skipped > 0, v1alpha1.ReasonSkipped, nil},
-		{c.OutOfSync > 0, v1alpha1.ReasonOutOfSync, nil},
+		{o.Other() > 0, v1alpha1.ReasonOutOfSync, nil},
 		{c.Unknown > 0 && unheard, v1alpha1.ReasonUnknown, nil},
 		{c.Disabled > 0 && unheard, v1alpha1.ReasonDisabled, nil},
 	} {
@@ -164,7 +169,7 @@ func Selector(t *v1alpha1.Targeting) string {
 		selector = metav1.FormatLabelSelector(t.NodeSelector)
 	}
 	if t.When != "" {
-		return fmt.Sprintf("nodeSelector %s and when %q", selector, text.Clip(t.When, maxWhen))
+		return fmt.Sprintf("nodeSelector %s and when %q", selector, text.Clip(text.FirstLine(t.When), maxWhen))
 	}
 	return "nodeSelector " + selector
 }
@@ -183,7 +188,7 @@ func tally(o Outcome) string {
 	for _, p := range []struct {
 		n    int32
 		what string
-	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {c.OutOfSync, "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Disabled, "disabled"}, {c.Unknown, "unknown"}} {
+	}{{c.Failed, "failed"}, {c.Skipped, "skipped"}, {o.Other(), "out of sync"}, {c.Noop, "only reported (noop)"}, {c.Pending, "pending"}, {c.Disabled, "disabled"}, {c.Unknown, "unknown"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

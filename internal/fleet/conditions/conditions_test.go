@@ -142,6 +142,40 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+func TestResourceIsNotReadyBeforeDeselectedNodesHaveCleanedUp(t *testing.T) {
+	t.Parallel()
+
+	const left = "1 node was deselected and has yet to clean up: n1 (Pending: held)"
+	for name, tt := range map[string]struct {
+		outcome conditions.Outcome
+		want    []string
+	}{
+		"no node is selected":      {conditions.Outcome{}, []string{"Ready=False CleaningUp: " + left, "Reconciling=True CleaningUp: " + left, "Stalled=False Settled: "}},
+		"all selected are in sync": {outcome(v1alpha1.NodeCounts{Selected: 1, InSync: 1}), []string{"Ready=False CleaningUp: " + left, "Reconciling=True CleaningUp: " + left, "Stalled=False Settled: "}},
+		"one has failed":           {outcome(v1alpha1.NodeCounts{Selected: 1, Failed: 1}), []string{"Ready=False Failed: 0 of 1 nodes in sync, 1 failed", "Reconciling=True CleaningUp: " + left, "Stalled=False Settled: "}},
+		"it is withheld, too": {
+			conditions.Outcome{Problems: []compiler.Problem{{Reason: "DeselectionHeld", Message: "confirm it"}}},
+			[]string{"Ready=False DeselectionHeld: confirm it", "Reconciling=False Settled: ", "Stalled=True DeselectionHeld: confirm it"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.outcome.Deselected = left
+			var got []string
+			for _, c := range conditions.Status(tt.outcome, v1alpha1.ResourceStatus{}, metav1.Now()).Conditions {
+				got = append(got, c.Type+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func outcome(counts v1alpha1.NodeCounts) conditions.Outcome {
+	return conditions.Outcome{Summary: nodestatus.Summary{Counts: counts}}
+}
+
 func TestConditionMessagesArePrintable(t *testing.T) {
 	t.Parallel()
 

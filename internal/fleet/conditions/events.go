@@ -145,7 +145,7 @@ func newly(was, is v1alpha1.ResourceReport, records []v1alpha1.DriftRecord) (Eve
 		return Event{}, false
 	case is.State == v1alpha1.StateChanged:
 		return drift(corev1.EventTypeNormal, v1alpha1.EventDriftCorrected)
-	case is.State == v1alpha1.StateNoop:
+	case is.State == v1alpha1.StateNoop, is.OutOfSync:
 		return drift(corev1.EventTypeWarning, v1alpha1.EventDriftDetected)
 	}
 	return Event{}, false

@@ -8,21 +8,13 @@ package deselection
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/kubectl"
-	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // DefaultMaxPercent is the share of nodes that may lose resources within Period.
@@ -35,8 +27,10 @@ const Period, quarantine = 10 * time.Minute, time.Hour
 // A Loss is the resources that one node is about to lose because it changed.
 type Loss struct {
 	Node string
-	// State identifies the spec that the node has, and differs each time that is written.
+	// State identifies the hold of the node. It is the same while the node is held, and another one in its next hold.
 	State string
+	// Since is when the node was first held, as its NodeCatalog says; zero if it is not.
+	Since time.Time
 	Refs  []v1alpha1.ResourceRef
 }
 
@@ -45,29 +39,35 @@ type Fleet struct {
 	Now        time.Time
 	Nodes      int // that have a NodeCatalog
 	MaxPercent int // of them that may lose resources; one node always may
-	// UID returns that of a resource, and Confirmation the value of its
-	// confirm-deselection annotation, "" for none.
-	UID          func(v1alpha1.ResourceRef) types.UID
-	Confirmation func(v1alpha1.ResourceRef) string
+	// UID returns that of a resource.
+	UID func(v1alpha1.ResourceRef) types.UID
+	// Confirmation is the value of the annotation confirm-deselection of the Fleet, "" for none.
+	Confirmation string
 }
 
 // A Budget remembers when nodes first lost a resource. The zero value remembers none. It is not safe for concurrent
 // use.
 type Budget struct {
+	decided   bool                              // at least once
+	resumed   time.Time                         // until when the hold of an earlier budget goes on
 	first     map[string]time.Time              // by node, within quarantine
 	confirmed map[string][]v1alpha1.ResourceRef // by node, until it has lost them
 }
 
-// Decide returns the nodes whose update is held, and a problem for each resource that they would
-// lose. It takes the other losses as done. A node is held until all that it would lose is
-// confirmed, or until few enough nodes are left.
-func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems map[v1alpha1.ResourceRef]compiler.Problem) {
-	byRef := byResource(losses)
-	tokens := map[v1alpha1.ResourceRef]string{}
-	for ref, of := range byRef {
-		tokens[ref] = token(f.UID(ref), of)
+// Decide returns which losses are held. It takes the other losses as done. All are held until the hold is confirmed, or
+// until few enough nodes are left.
+func (b *Budget) Decide(losses []Loss, f Fleet) Hold {
+	if !b.decided {
+		b.decided, b.resumed = true, endOfHold(losses)
 	}
-	losses = b.unconfirmed(losses, func(ref v1alpha1.ResourceRef) bool { return f.Confirmation(ref) == tokens[ref] })
+	losses = b.unconfirmed(losses)
+	name := token(losses, f.UID)
+	if f.Confirmation == name {
+		for _, l := range losses {
+			b.confirmed[l.Node] = append(b.confirmed[l.Node], l.Refs...)
+		}
+		losses = nil
+	}
 	maps.DeleteFunc(b.first, func(_ string, at time.Time) bool { return f.Now.Sub(at) >= quarantine })
 	first := map[string]time.Time{} // if nothing is held
 	for _, l := range losses {
@@ -75,49 +75,59 @@ func (b *Budget) Decide(losses []Loss, f Fleet) (held map[string]bool, problems 
 	}
 	maps.Copy(first, b.first)
 	affected, recent := countRecent(first, f.Now), countRecent(b.first, f.Now)
-	if affected <= 1 || affected*100 <= f.Nodes*f.MaxPercent {
+	few := affected <= 1 || affected*100 <= f.Nodes*f.MaxPercent
+	if len(losses) == 0 || few && !f.Now.Before(b.resumed) {
 		b.first = first
-		return nil, nil
+		return Hold{}
 	}
-	held, problems = map[string]bool{}, map[v1alpha1.ResourceRef]compiler.Problem{}
-	for _, l := range losses {
-		held[l.Node] = true
-	}
-	for ref, of := range byResource(losses) {
-		problems[ref] = problem(ref, of, tokens[ref], recent, f.Nodes)
-	}
-	return held, problems
+	return newHold(losses, name, recent, f.Nodes)
 }
 
 // Next returns the time until recent losses expire, so that nodes that are held may proceed; 0
 // if there are none.
 func (b *Budget) Next(now time.Time) time.Duration {
-	for _, at := range slices.SortedFunc(maps.Values(b.first), time.Time.Compare) {
-		if left := at.Add(Period).Sub(now); left > 0 {
+	ends := []time.Time{b.resumed}
+	for _, at := range b.first {
+		ends = append(ends, at.Add(Period))
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	for _, at := range ends {
+		if left := at.Sub(now); left > 0 {
 			return left
 		}
 	}
 	return 0
 }
 
+// endOfHold returns until when losses from before a hold, which only an earlier budget knew, count: none come while a hold lasts.
+func endOfHold(losses []Loss) (end time.Time) {
+	for _, l := range losses {
+		if at := l.Since.Add(Period); !l.Since.IsZero() && (end.IsZero() || at.Before(end)) {
+			end = at
+		}
+	}
+	return end
+}
+
 // unconfirmed returns the losses that nobody has confirmed. A confirmation stays in effect for
-// each of its nodes until that has lost the resource: writes may fail.
-func (b *Budget) unconfirmed(losses []Loss, confirmed func(v1alpha1.ResourceRef) bool) (left []Loss) {
+// each of its nodes until that has lost the resources: writes may fail.
+func (b *Budget) unconfirmed(losses []Loss) (left []Loss) {
 	before := b.confirmed
 	b.confirmed = map[string][]v1alpha1.ResourceRef{}
 	for _, l := range losses {
 		var refs []v1alpha1.ResourceRef
 		for _, ref := range l.Refs {
-			if confirmed(ref) || slices.Contains(before[l.Node], ref) {
+			if slices.Contains(before[l.Node], ref) {
 				b.confirmed[l.Node] = append(b.confirmed[l.Node], ref)
 			} else {
 				refs = append(refs, ref)
 			}
 		}
 		if len(refs) > 0 {
-			left = append(left, Loss{l.Node, l.State, refs})
+			left = append(left, Loss{l.Node, l.State, l.Since, refs})
 		}
 	}
+	slices.SortFunc(left, func(a, b Loss) int { return cmp.Compare(a.Node, b.Node) })
 	return left
 }
 
@@ -129,44 +139,4 @@ func countRecent(first map[string]time.Time, now time.Time) (n int) {
 		}
 	}
 	return n
-}
-
-// byResource groups losses by resource, in the order of nodes.
-func byResource(losses []Loss) map[v1alpha1.ResourceRef][]Loss {
-	all := map[v1alpha1.ResourceRef][]Loss{}
-	for _, l := range losses {
-		for _, ref := range l.Refs {
-			all[ref] = append(all[ref], l)
-		}
-	}
-	for _, of := range all {
-		slices.SortFunc(of, func(a, b Loss) int { return cmp.Compare(a.Node, b.Node) })
-	}
-	return all
-}
-
-// token names the loss of a resource by these nodes in their present state. It is the same for a
-// manager that starts, and another one when the same nodes lose the resource again.
-func token(resource types.UID, of []Loss) string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, string(resource)) // a hash accepts every write
-	for _, l := range of {
-		_, _ = io.WriteString(h, strings.Join([]string{"", l.Node, l.State}, "\n"))
-	}
-	return hex.EncodeToString(h.Sum(nil))[:8]
-}
-
-func problem(ref v1alpha1.ResourceRef, of []Loss, token string, recent, nodes int) compiler.Problem {
-	var names []string
-	for _, l := range of {
-		names = append(names, l.Node)
-	}
-	earlier := ""
-	if recent > 0 {
-		earlier = fmt.Sprintf("; %s lost resources in the last %.0f minutes", text.Count(recent, "node"), Period.Minutes())
-	}
-	return compiler.Problem{Ref: ref, Reason: v1alpha1.ReasonDeselectionHeld, Message: fmt.Sprintf(
-		"%d of %s would be deselected because their labels, annotations or facts changed: %s%s. Their updates are held until this is reverted or confirmed. To confirm: %s --overwrite",
-		len(of), text.Count(nodes, "node"), text.List(names), earlier,
-		kubectl.Annotate(ref, v1alpha1.AnnotationConfirmDeselection, token))}
 }

@@ -2,7 +2,6 @@ package deselection_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,13 +22,12 @@ type (
 
 var start = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-// fleet returns one with so many nodes, at a minute after the start, in which resources are
-// confirmed by tokens.
-func fleet(nodes, minute int, tokens map[ref]string) deselection.Fleet {
+// fleet returns one with so many nodes, at a minute after the start, with a confirmation.
+func fleet(nodes, minute int, confirmation string) deselection.Fleet {
 	return deselection.Fleet{
 		Now: start.Add(time.Duration(minute) * time.Minute), Nodes: nodes, MaxPercent: deselection.DefaultMaxPercent,
 		UID:          func(r ref) types.UID { return types.UID(r) },
-		Confirmation: func(r ref) string { return tokens[r] },
+		Confirmation: confirmation,
 	}
 }
 
@@ -50,22 +48,26 @@ func numbered(from, to int) (nodes []string) {
 
 // decide returns the nodes that are held, sorted, and messages by resource.
 func decide(b *deselection.Budget, losses []deselection.Loss, f deselection.Fleet) ([]string, map[ref]string) {
-	held, problems := b.Decide(losses, f)
-	messages := map[ref]string{}
-	for ref, p := range problems {
-		messages[ref] = p.Message
-	}
-	return slices.Sorted(maps.Keys(held)), messages
+	held, messages, _ := decideHold(b, losses, f)
+	return held, messages
 }
 
-// tokenIn returns the token that a message asks for.
-func tokenIn(t *testing.T, message string) string {
-	t.Helper()
-	_, after, found := strings.Cut(message, "fettle.dev/confirm-deselection=")
-	if !found {
-		t.Fatalf("no token in %q", message)
+func decideHold(b *deselection.Budget, losses []deselection.Loss, f deselection.Fleet) ([]string, map[ref]string, deselection.Hold) {
+	hold := b.Decide(losses, f)
+	var held []string
+	messages := map[ref]string{}
+	for _, l := range losses {
+		if hold.Holds(l.Node) {
+			held = append(held, l.Node)
+		}
+		for _, ref := range l.Refs {
+			if p, is := hold.Problem(ref); is {
+				messages[ref] = p.Message
+			}
+		}
 	}
-	return strings.Fields(after)[0]
+	slices.Sort(held)
+	return held, messages, hold
 }
 
 func TestBudgetLimitsTheShareOfNodes(t *testing.T) {
@@ -90,7 +92,7 @@ func TestBudgetLimitsTheShareOfNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := fleet(tt.nodes, 0, nil)
+			f := fleet(tt.nodes, 0, "")
 			f.MaxPercent = tt.percent
 			held, messages := decide(&deselection.Budget{}, lose(numbered(1, tt.lose)...), f)
 			if want := map[bool][]string{true: numbered(1, tt.lose)}[tt.held]; !slices.Equal(held, want) || (len(messages) > 0) != tt.held {
@@ -100,21 +102,52 @@ func TestBudgetLimitsTheShareOfNodes(t *testing.T) {
 	}
 }
 
-func TestMessageNamesNodesAndTheCommandThatConfirms(t *testing.T) {
+func TestMessagesNameNodesAndTheCommandThatConfirmsEverything(t *testing.T) {
 	t.Parallel()
 
 	var b deselection.Budget
-	decide(&b, lose("n000"), fleet(10, 0, nil))
-	losses := append(lose("n5", "n4", "n3"), deselection.Loss{Node: "n2", State: "1", Refs: refs{"File/a", "File/b"}})
-	_, got := decide(&b, losses, fleet(10, 1, nil))
+	decide(&b, lose("n000"), fleet(10, 0, ""))
+	losses := append(lose("n5", "n4", "n3"), deselection.Loss{Node: "n2", State: "1", Refs: refs{"File/b", "File/a"}})
+	_, got, hold := decideHold(&b, losses, fleet(10, 1, ""))
+	const changed = "because their labels, annotations or facts changed: "
+	rest := "; 1 node lost resources in the last 10 minutes. Their updates are held until this is reverted or confirmed. To confirm all that is held (4 nodes, 2 resources): " +
+		"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + hold.Token + " --overwrite"
 	want := map[ref]string{
-		"File/a": "4 of 10 nodes would be deselected because their labels, annotations or facts changed: n2, n3, n4, n5; 1 node lost resources in the last 10 minutes. " +
-			"Their updates are held until this is reverted or confirmed. To confirm: kubectl annotate file.fettle.dev a fettle.dev/confirm-deselection=" + tokenIn(t, got["File/a"]) + " --overwrite",
-		"File/b": "1 of 10 nodes would be deselected because their labels, annotations or facts changed: n2; 1 node lost resources in the last 10 minutes. " +
-			"Their updates are held until this is reverted or confirmed. To confirm: kubectl annotate file.fettle.dev b fettle.dev/confirm-deselection=" + tokenIn(t, got["File/b"]) + " --overwrite",
+		"File/a": "4 of 10 nodes would be deselected " + changed + "n2, n3, n4, n5" + rest,
+		"File/b": "1 of 10 nodes would be deselected " + changed + "n2" + rest,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	status := &v1alpha1.HeldDeselection{Token: hold.Token, Nodes: 4, Resources: 2, Message: "4 of 10 nodes would lose 2 resources " + changed + "n2, n3, n4, n5" + rest}
+	if diff := cmp.Diff(status, hold.Status()); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&v1alpha1.Held{Resources: refs{"File/a", "File/b"}}, hold.Mark("n2")); diff != "" {
+		t.Errorf("mark (-want +got):\n%s", diff)
+	}
+	if hold := (deselection.Hold{}); hold.Status() != nil || hold.Mark("n2") != nil || hold.Nodes() != 0 {
+		t.Errorf("nothing is held, and there are %v and %v", hold.Status(), hold.Mark("n2"))
+	}
+}
+
+func TestMessagesFitTheSchema(t *testing.T) {
+	t.Parallel()
+
+	var losses []deselection.Loss
+	var many refs
+	for i := range 25 {
+		many = append(many, ref(fmt.Sprintf("File/%s-%02d", strings.Repeat("x", 240), i)))
+	}
+	for i := range 100 {
+		losses = append(losses, deselection.Loss{Node: fmt.Sprintf("n%03d-%s", i, strings.Repeat("x", 240)), State: "1", Refs: many})
+	}
+	hold := (&deselection.Budget{}).Decide(losses, deselection.Fleet{Now: start, Nodes: 5000, UID: func(ref) types.UID { return "" }})
+	if s := hold.Status(); len(s.Message) > 1024 || !strings.HasSuffix(s.Message, "="+hold.Token+" --overwrite") {
+		t.Errorf("%d bytes: %s", len(s.Message), s.Message)
+	}
+	if m := hold.Mark(losses[0].Node); len(m.Resources) != 10 || m.Omitted != 15 {
+		t.Errorf("%d resources, and %d omitted", len(m.Resources), m.Omitted)
 	}
 }
 
@@ -136,14 +169,14 @@ func TestLossesCountForTenMinutes(t *testing.T) {
 		{13, []string{"n1", "n2"}, nil}, // again
 		{14, []string{"n5"}, []string{"n5"}},
 	} {
-		if got, _ := decide(&b, lose(step.lose...), fleet(10, step.minute, nil)); !slices.Equal(got, step.held) {
+		if got, _ := decide(&b, lose(step.lose...), fleet(10, step.minute, "")); !slices.Equal(got, step.held) {
 			t.Errorf("minute %d: held %q, want %q", step.minute, got, step.held)
 		}
 	}
 
 	b = deselection.Budget{}
-	decide(&b, lose("n1"), fleet(10, 0, nil))
-	decide(&b, lose("n2"), fleet(10, 2, nil))
+	decide(&b, lose("n1"), fleet(10, 0, ""))
+	decide(&b, lose("n2"), fleet(10, 2, ""))
 	if next := b.Next(start.Add(5 * time.Minute)); next != 5*time.Minute {
 		t.Errorf("next in %s, want 5m", next)
 	}
@@ -152,19 +185,54 @@ func TestLossesCountForTenMinutes(t *testing.T) {
 	}
 }
 
-func TestTokenConfirmsOneLossOnly(t *testing.T) {
+// A manager that takes over does not know which nodes lost resources before the hold.
+func TestHoldGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+
+	var b deselection.Budget
+	decide(&b, lose("n1"), fleet(3, 0, ""))
+	held, _, before := decideHold(&b, lose("n2"), fleet(3, 2, ""))
+	if len(held) != 1 {
+		t.Fatalf("held %q", held)
+	}
+	marked := lose("n2")
+	marked[0].Since = start.Add(2 * time.Minute)
+	b = deselection.Budget{}
+	for minute, want := range map[int]int{3: 1, 11: 1, 12: 0} {
+		b := deselection.Budget{}
+		decide(&b, marked, fleet(3, 3, ""))
+		got, _, hold := decideHold(&b, marked, fleet(3, minute, ""))
+		if len(got) != want || want > 0 && hold.Token != before.Token {
+			t.Errorf("minute %d: held %q with token %s, want %d with %s", minute, got, hold.Token, want, before.Token)
+		}
+	}
+	decide(&b, marked, fleet(3, 3, ""))
+	if next := b.Next(start.Add(4 * time.Minute)); next != 8*time.Minute {
+		t.Errorf("next in %s, want 8m", next)
+	}
+	if held, _ := decide(&b, append(lose("n3"), marked...), fleet(100, 4, "")); !slices.Equal(held, []string{"n2", "n3"}) {
+		t.Errorf("held %q: what is lost meanwhile counts with what was lost before", held)
+	}
+	if held, _ := decide(&b, marked, fleet(3, 4, before.Token)); len(held) > 0 {
+		t.Errorf("held %q, though it is confirmed", held)
+	}
+	long := lose("n2")
+	long[0].Since = start.Add(-time.Hour)
+	if held, _ := decide(&deselection.Budget{}, long, fleet(3, 0, "")); len(held) > 0 {
+		t.Errorf("held %q for an hour, alone", held)
+	}
+}
+
+func TestTokenConfirmsOneHoldOnly(t *testing.T) {
 	t.Parallel()
 
 	var b deselection.Budget
 	confirm := func(token string, losses ...deselection.Loss) (held []string, next string) {
 		t.Helper()
-		held, messages := decide(&b, losses, fleet(10, 0, map[ref]string{"File/a": token}))
-		if message := messages["File/a"]; message != "" {
-			next = tokenIn(t, message)
-		}
-		return held, next
+		held, _, hold := decideHold(&b, losses, fleet(10, 0, token))
+		return held, hold.Token
 	}
-	three := lose("n1", "n2", "n3")
+	three := append(lose("n1", "n2"), deselection.Loss{Node: "n3", State: "1", Refs: refs{"File/a", "File/b"}})
 	_, token := confirm("", three...)
 	if len(token) != 8 {
 		t.Errorf("token %q, want 8 digits", token)
@@ -172,45 +240,33 @@ func TestTokenConfirmsOneLossOnly(t *testing.T) {
 	if held, again := confirm("00000000", three...); len(held) != 3 || again != token {
 		t.Errorf("another token leaves %q held, and asks for %s", held, again)
 	}
-	if held, other := confirm(token, lose("n1", "n2", "n3", "n4")...); len(held) != 4 || other == token {
+	if held, other := confirm(token, append(lose("n4"), three...)...); len(held) != 4 || other == token {
 		t.Errorf("the token of three nodes leaves %q of four held, and asks for %s", held, other)
 	}
-	if held, _ := confirm(token, three...); len(held) > 0 {
-		t.Errorf("the token leaves %q held", held)
+	if held, other := confirm(token, lose("n1", "n2", "n3")...); len(held) != 3 || other == token {
+		t.Errorf("the token of two resources leaves %q held where only one is lost, and asks for %s", held, other)
 	}
-	if held, _ := confirm(token, three[1:]...); len(held) > 0 {
+	if held, next := confirm(token, three[2], three[0], three[1]); len(held) > 0 || next != "" {
+		t.Errorf("the token leaves %q held, and asks for %s", held, next)
+	}
+	if held, _ := confirm("", three[1:]...); len(held) > 0 {
 		t.Errorf("after a write that failed, confirmed nodes are held again: %q", held)
 	}
 	if held, _ := confirm(token, lose("n4", "n5")...); len(held) > 0 {
 		t.Errorf("confirmed losses count: %q are held", held)
 	}
 	b = deselection.Budget{}
-	again := lose("n1", "n2", "n3")
+	again := slices.Clone(three)
 	for i := range again {
 		again[i].State = "2"
 	}
 	if held, other := confirm(token, again...); len(held) != 3 || other == token {
 		t.Errorf("the token of an earlier loss leaves %q held", held)
 	}
-}
-
-func TestNodeIsHeldUntilEveryLossIsConfirmed(t *testing.T) {
-	t.Parallel()
-
-	var b deselection.Budget
-	losses := append(lose("n1", "n2"),
-		deselection.Loss{Node: "n3", State: "1", Refs: refs{"File/a", "File/b"}},
-		deselection.Loss{Node: "n4", State: "1", Refs: refs{"File/b"}},
-		deselection.Loss{Node: "n5", State: "1", Refs: refs{"File/b"}})
-	_, messages := decide(&b, losses, fleet(10, 0, nil))
-	tokens := map[ref]string{"File/a": tokenIn(t, messages["File/a"])}
-	held, messages := decide(&b, losses, fleet(10, 0, tokens))
-	if !slices.Equal(held, []string{"n3", "n4", "n5"}) || messages["File/a"] != "" {
-		t.Errorf("held %q, and File/a says %q", held, messages["File/a"])
-	}
-	tokens["File/b"] = tokenIn(t, messages["File/b"])
-	if held, _ := decide(&b, losses, fleet(10, 0, tokens)); len(held) > 0 {
-		t.Errorf("held %q, though everything is confirmed", held)
+	recreated := fleet(10, 0, token)
+	recreated.UID = func(ref) types.UID { return "another" }
+	if held, _ := decide(&b, three, recreated); len(held) != 3 {
+		t.Errorf("the token of former resources leaves %q held", held)
 	}
 }
 
@@ -235,7 +291,7 @@ func TestBudgetHoldsOverTime(t *testing.T) {
 					states[n]++
 				}
 			}
-			f := fleet(nodes, minute, nil)
+			f := fleet(nodes, minute, "")
 			f.MaxPercent = percent
 			held, messages := decide(&b, losses, f)
 			random.Shuffle(len(losses), func(i, j int) { losses[i], losses[j] = losses[j], losses[i] })
@@ -276,7 +332,7 @@ func TestFlappingNodeDelaysOthersForOnePeriodAnHour(t *testing.T) {
 			if minute > 0 {
 				losses = append(losses, lose("other", "third")[:max(1, nodes/5)]...)
 			}
-			if got, _ := decide(&b, losses, fleet(nodes, minute, nil)); slices.Contains(got, "other") {
+			if got, _ := decide(&b, losses, fleet(nodes, minute, "")); slices.Contains(got, "other") {
 				held = append(held, minute)
 			} else if minute > 0 {
 				break

@@ -76,7 +76,7 @@ func (u *usable) remote(d *definition) (limit time.Duration, remote bool) {
 	if u == nil || u.definition == nil {
 		return maxTimeout, d.remote
 	}
-	return time.Duration(u.definition.Spec.TimeoutSeconds) * time.Second, u.definition.IsRemote()
+	return u.definition.Spec.TimeoutSeconds.Duration(), u.definition.IsRemote()
 }
 
 // complete returns resources with the defaults of their attributes, and the reasons why some stay as they are. It computes

@@ -17,9 +17,9 @@ type Node struct {
 	Desired  *compiler.NodeResult
 	Reported *v1alpha1.NodeCatalog // nil until the node has one
 	Progress Progress
-	Silent   bool   // the agent's heartbeats stopped
-	Held     bool   // the deselection budget holds the update
-	Refused  string // the API server's error for the NodeCatalog, "" for none
+	Silent   bool           // the agent's heartbeats stopped
+	Held     *v1alpha1.Held // why the deselection budget holds the update; nil if it does not
+	Refused  string         // the API server's error for the NodeCatalog, "" for none
 }
 
 // Progress is what a node has yet to apply.
@@ -86,7 +86,7 @@ func newEntry(n Node) *entry {
 	}
 	if n.Silent {
 		e.standard = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage}
-		e.unapplied = State{v1alpha1.StateUnknown, SilentMessage + ", and it has yet to apply this", true}
+		e.unapplied = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage + ", and it has yet to apply this", Unapplied: true}
 	}
 	switch {
 	case n.Progress.All:
@@ -127,7 +127,7 @@ func lastKnown(s State, silent bool) State {
 	case Healthy(s.ResourceState), s.ResourceState == v1alpha1.StateNoop:
 		return State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage}
 	}
-	return State{v1alpha1.StateUnknown, SilentMessage + "; last known: " + s.describe(), true}
+	return State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage + "; last known: " + s.describe(), Unapplied: true}
 }
 
 func (s State) describe() string {
@@ -141,8 +141,8 @@ func pendingMessage(n Node) string {
 	switch {
 	case n.Refused != "":
 		return RefusedMessage(n.Refused)
-	case n.Held:
-		return HeldMessage
+	case n.Held != nil:
+		return HeldMessage(*n.Held)
 	case n.Reported == nil:
 		return "no agent has reported from the node yet"
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -18,14 +20,21 @@ type State struct {
 	// Unapplied is set on Unknown states: the node has not applied the resource's present
 	// generation, or failed to, as far as it reported.
 	Unapplied bool
+	// OutOfSync means that the resource is known to differ there.
+	OutOfSync bool
 }
 
 // Messages that appear on more than one kind of object.
 const (
-	SilentMessage    = "no heartbeat from the node's agent for longer than its Lease lasts"
+	SilentMessage    = nodestate.SilentMessage
 	TruncatedMessage = "the node's status was truncated; state unknown"
-	HeldMessage      = "update held until the DeselectionHeld resources are confirmed"
 )
+
+// HeldMessage explains that a node is not updated.
+func HeldMessage(h v1alpha1.Held) string {
+	return fmt.Sprintf("update held since %s: the node would lose %s, and too many nodes would be deselected at once (DeselectionHeld)",
+		h.Since.UTC().Format(time.RFC3339), text.ListOf(len(h.Resources)+int(h.Omitted), h.Resources[:min(len(h.Resources), 2)]))
+}
 
 // RefusedMessage explains that the API server rejects a node's NodeCatalog.
 func RefusedMessage(err string) string {
@@ -33,9 +42,7 @@ func RefusedMessage(err string) string {
 }
 
 // Healthy reports whether nothing is left to do.
-func Healthy(s v1alpha1.ResourceState) bool {
-	return s == v1alpha1.StateInSync || s == v1alpha1.StateChanged || s == v1alpha1.StateRefreshed
-}
+func Healthy(s v1alpha1.ResourceState) bool { return nodestate.Healthy(s) }
 
 // urgency orders states for samples: those that need a person come first.
 func urgency(s v1alpha1.ResourceState) int {
@@ -60,7 +67,7 @@ func Reported(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) State
 }
 
 func reportedState(r v1alpha1.ResourceReport) State {
-	s := State{ResourceState: r.State, Message: r.Message}
+	s := State{ResourceState: r.State, Message: r.Message, OutOfSync: r.OutOfSync}
 	if s.Message == "" {
 		var changes []string
 		for _, c := range r.Changes {
@@ -91,31 +98,20 @@ func Disabled(nc *v1alpha1.NodeCatalog) (why string, disabled bool) {
 	return c.Message, true
 }
 
-// NodeStates returns the values of [Node.State].
-func NodeStates() []string {
-	return []string{"Silent", "Disabled", "Held", "Pending", "Failed", "OutOfSync", "InSync"}
-}
-
-// State describes a node in one word, by what keeps it from being in sync.
-func (n Node) State() string {
-	_, disabled := Disabled(n.Reported)
+// State returns the state of a node, as [nodestate.Of] derives it from the NodeCatalog. The manager knows two things earlier or
+// better: whether the agent is silent, and that the API server rejects an update.
+func (n Node) State() nodestate.State {
 	switch {
 	case n.Silent:
-		return "Silent"
-	case disabled:
-		return "Disabled"
-	case n.Held:
-		return "Held"
-	case n.Reported == nil, n.Progress.All, len(n.Progress.Some) > 0:
-		return "Pending"
+		return nodestate.Silent
+	case n.Reported == nil:
+		return nodestate.Pending
 	}
-	switch c := n.Reported.Status.Counts; {
-	case c != nil && c.Failed > 0:
-		return "Failed"
-	case c != nil && c.OutOfSync > 0:
-		return "OutOfSync"
+	s := nodestate.Heard(n.Reported).State
+	if n.Refused != "" && s != nodestate.Disabled && s != nodestate.Held {
+		return nodestate.Pending
 	}
-	return "InSync"
+	return s
 }
 
 // MaxSamples is the number of nodes that a status names.

@@ -18,7 +18,11 @@ type Summary struct {
 // Add adds a node.
 func (s *Summary) Add(node string, is State) {
 	s.Counts.Selected++
-	*counter(&s.Counts, is.ResourceState)++
+	counted := counter(&s.Counts, is.ResourceState)
+	*counted++
+	if is.OutOfSync && counted != &s.Counts.OutOfSync {
+		s.Counts.OutOfSync++
+	}
 	if is.Unapplied {
 		s.Unapplied++
 	}
@@ -34,6 +38,12 @@ func (s *Summary) Add(node string, is State) {
 		s.Samples = slices.Insert(s.Samples, at, sample)
 		s.Samples = s.Samples[:min(len(s.Samples), MaxSamples)]
 	}
+}
+
+// Other is the number of nodes in a state that only a newer agent knows. They count as out of sync.
+func (s Summary) Other() int32 {
+	c := s.Counts
+	return c.Selected - c.InSync - c.Failed - c.Skipped - c.Noop - c.Pending - c.Disabled - c.Unknown
 }
 
 // A group summarizes nodes that resources with equal targeting have in common.

@@ -54,6 +54,9 @@ func withoutValues(res report.ResourceReport) report.ResourceReport {
 		}
 		res.Events = append(res.Events, only)
 	}
+	if res.Unknown != "" {
+		res.Unknown = "only an apply can tell"
+	}
 	if !isValueless(res.Message) {
 		res.Message = ""
 	}

@@ -107,7 +107,7 @@ func (c *comparer) compare(was, is *compiler.NodeResult, each func(one reports.P
 	withheld, before := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}, contents.Withheld(was.Spec)
 	for _, w := range is.Spec.Withheld {
 		withheld[w.Ref] = w
-		result.Withheld = append(result.Withheld, w.Ref)
+		result.Withheld, result.Reasons = append(result.Withheld, w.Ref), append(result.Reasons, w)
 	}
 	ownBefore, ownNow := byRef(was.Spec.Entries), byRef(is.Spec.Entries)
 	for _, ref := range c.differ.Diff(was.Spec, is.Spec).Changed {

@@ -240,6 +240,20 @@ func TestChangeAddsRemovesAndWithholdsResources(t *testing.T) {
 	}
 }
 
+func TestPlanSaysWhichOfItsResourcesStayWithheld(t *testing.T) {
+	t.Parallel()
+	broken := func(name string) v1alpha1.Resource {
+		return file(name, "x", func(f *v1alpha1.File) { f.Spec.Require = []v1alpha1.ResourceRef{"File/none"} })
+	}
+	base := baseOf([]compiler.Node{node("a", nil)}, broken("broken"), broken("other"))
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{broken("broken")}, Removes: func(v1alpha1.Resource) bool { return false }})
+	want := []reports.PlanProblem{{Ref: "File/broken", Reason: "MissingReference", Message: "require names File/none, which does not exist", Stays: true}}
+	ignoreText := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Message" }, cmp.Comparer(func(a, b string) bool { return (a == "") == (b == "") }))
+	if diff := cmp.Diff(want, p.Problems, ignoreText); diff != "" || len(p.Nodes) > 0 {
+		t.Errorf("%d nodes, problems (-want +got):\n%s", len(p.Nodes), diff)
+	}
+}
+
 func TestDifferentLiesOfManyNodesAreBounded(t *testing.T) {
 	t.Parallel()
 	var nodes []compiler.Node

@@ -129,7 +129,7 @@ func Propose(ctx context.Context, b *Base, c Change) (*Proposed, error) {
 	case result.Err != nil:
 		return nil, context.Cause(ctx)
 	}
-	p := &Proposed{Total: len(result.Nodes), changes: map[string]*change{}, Problems: newProblems(b.Result.Problems, result.Problems)}
+	p := &Proposed{Total: len(result.Nodes), changes: map[string]*change{}, Problems: problemsOf(b.Result.Problems, result.Problems, refsOf(c.Put))}
 	p.compare = newComparer(b.Result.Catalogs, result.Catalogs)
 	for _, node := range slices.Sorted(maps.Keys(result.Nodes)) {
 		was, is := b.Result.Nodes[node], result.Nodes[node]
@@ -148,15 +148,16 @@ func Propose(ctx context.Context, b *Base, c Change) (*Proposed, error) {
 // ErrTooLarge is the error of a change that takes too much memory to plan.
 var ErrTooLarge = errors.New("the change is too large to plan: it has too many resources on too many nodes, or templates with too much content: plan a part of it")
 
-// newProblems returns the problems that the compilation before did not have, or had on fewer nodes. A resource that selects no node
-// has none.
-func newProblems(before, after []compiler.Problem) []reports.PlanProblem {
+// problemsOf returns the problems that the compilation before did not have, or had on fewer nodes, and those that put resources have
+// still. A resource that selects no node has none.
+func problemsOf(before, after []compiler.Problem, put map[v1alpha1.ResourceRef]bool) []reports.PlanProblem {
 	known := count(before)
 	var all []reports.PlanProblem
 	for p, nodes := range count(after) {
 		was, had := known[p]
-		if !had || was > 0 && (nodes == 0 || nodes > was) {
-			p.Nodes = nodes
+		isNew := !had || was > 0 && (nodes == 0 || nodes > was)
+		if isNew || put[p.Ref] {
+			p.Nodes, p.Stays = nodes, !isNew
 			all = append(all, p)
 		}
 	}

@@ -22,11 +22,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // limit is about ten times longer than any step here, and longer than an API server waits before it asks again for the documentation of
 // an API that did not answer: a minute.
-const limit = 2 * time.Minute
+const limit = patient.Limit
 
 // A world is an API server that passes requests on to a server of the API.
 type world struct {

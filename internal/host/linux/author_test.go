@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -88,13 +87,8 @@ func podGroup(t *testing.T, uid string) string {
 			must(t, err)
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		deadline := time.Now().Add(10 * time.Second) // processes end in their own time
 		for _, child := range []string{group, filepath.Dir(group), dir} {
-			for err := os.Remove(child); err != nil; err = os.Remove(child) {
-				if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
-			}
+			eventually(t, "processes have ended", func() bool { return os.Remove(child) == nil })
 		}
 	})
 	return group

@@ -30,7 +30,7 @@ func TestFullDiskErrorIsStable(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	child.Env = append(os.Environ(), fullDiskVar+"="+dir)
 	var messages strings.Builder
 	child.Stderr = &messages

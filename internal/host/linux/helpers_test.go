@@ -2,7 +2,6 @@ package linux_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,11 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 // open opens a host until the test ends.
@@ -114,11 +114,7 @@ func mine(content string) host.NewFile {
 func buildProbe(t *testing.T, file string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./testdata/probe")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program.Make(t, "internal/host/linux/testdata/probe", file)
 }
 
 // elsewhere starts a process in new pid, mount, uts, ipc and net namespaces with the host name "elsewhere" and a fake
@@ -157,15 +153,5 @@ func end(t *testing.T, c *exec.Cmd, stdin io.Closer) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("timed out waiting for: %s", what)
-		case <-tick.C:
-		}
-	}
+	patient.Until(t, what, holds)
 }

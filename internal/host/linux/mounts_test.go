@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/host/linux/thread"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // A user may mount a file system that never answers. A program that asks it for anything waits for ever.
@@ -28,7 +28,7 @@ func TestMountsOfUsersAreNotEntered(t *testing.T) {
 	symlink(t, dir, "var/mnt", "/home/zed/mnt", 0)
 	put(t, at("home/zed/file"), "")
 	must(t, thread.Run(func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 		defer cancel()
 		err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
 			mute(ctx, t, at("home/zed/mnt"), zed, unix.S_IFDIR), mute(ctx, t, at("home/zed/file"), zed, unix.S_IFREG),
@@ -155,7 +155,7 @@ func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
 			put(t, filepath.Join(in, "f"), "f")
 			must(t, os.Chown(filepath.Join(in, "f"), zed, zed))
 			must(t, thread.Run(func() error {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 				defer cancel()
 				err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 				if err != nil {

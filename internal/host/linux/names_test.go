@@ -46,7 +46,7 @@ func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 	if list, err := h.ReadDir("/mem/full"); !errors.Is(err, host.ErrManyNames) || list != nil {
 		t.Errorf("listed %d names: %v", len(list), err)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=5m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	child.Env = append(os.Environ(), fullVar+"="+dir)
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

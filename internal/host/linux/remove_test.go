@@ -33,7 +33,7 @@ func TestDeepTreeIsRemovedWithFewDescriptors(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("rm", "-rf", filepath.Join(dir, "top")).Run() }) //nolint:noctx // cleans up
 	put(t, filepath.Join(dir, "top/file"), "")
 	nest(t, filepath.Join(dir, "top"), levels)
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=5m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	child.Env = append(os.Environ(), deepVar+"="+dir)
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -26,7 +26,7 @@ func TestCommandHasNoTerminal(t *testing.T) {
 		tellTerminals(t)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	child.Env = append(os.Environ(), terminalVar+"=1")
 	child.Stdin = terminal(t)
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

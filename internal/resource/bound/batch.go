@@ -16,6 +16,14 @@ type erased interface {
 	recordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error
 	preRunCheckAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error
 	identifyAll(ctx context.Context, h resource.Reader, all []resource.Resource) ([]string, error)
+	planned(changes []resource.Change) any
+}
+
+// Planned returns the [resource.Write] of a resource, for [resource.Planned].
+func Planned(r resource.Resource, changes []resource.Change) any { return r.(erased).planned(changes) }
+
+func (b *bound[A]) planned(changes []resource.Change) any {
+	return resource.Write[A]{Is: b.is, Want: b.want, Changes: changes}
 }
 
 // ReadAll reads resources of one kind and provider in one call. All must have the ability
@@ -104,6 +112,10 @@ func (b *bound[A]) readAll(ctx context.Context, h resource.Reader, all []resourc
 }
 
 func (b *bound[A]) writeAll(ctx context.Context, h resource.Writer, all []resource.BatchItem) []error {
+	for _, item := range all {
+		written := item.Resource.(*bound[A])
+		written.was = written.is
+	}
 	errs := b.provider.(resource.BatchWriter[A]).WriteAll(ctx, h, writesOf[A](all))
 	if err := b.miscounted(len(errs), len(all)); err != nil {
 		return repeated(len(all), err)

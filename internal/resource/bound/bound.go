@@ -21,6 +21,7 @@ type bound[A any] struct {
 	t        *resource.Type[A]
 	ref      resource.Ref
 	want, is A
+	was      A // is before the last Write
 	provider resource.Provider[A]
 	facts    resource.Facts // the facts that the provider was chosen by
 	read     *A             // is before normalization; nil unless the read was traced
@@ -138,6 +139,9 @@ func (b *bound[A]) Unsupported() error {
 		if where != nil {
 			here = " on this host (it has it only if " + where.String() + ")"
 		}
+		if limited, ok := b.provider.(resource.Limited); ok {
+			here += ", because " + limited.Limit()
+		}
 		errs = append(errs, fmt.Errorf("provider %s lacks the feature %s, which %s needs%s; leave the attribute out or choose another provider",
 			b.provider.Name(), f, what, here))
 	}
@@ -232,6 +236,7 @@ func (b *bound[A]) withoutSecrets(attributes json.RawMessage) json.RawMessage {
 }
 
 func (b *bound[A]) Write(ctx context.Context, h resource.Writer, changes []resource.Change) error {
+	b.was = b.is
 	return b.provider.Write(ctx, h, b.is, b.want, changes)
 }
 

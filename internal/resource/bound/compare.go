@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -21,7 +22,7 @@ func (b *bound[A]) Compare() resource.Comparison {
 			continue
 		}
 		c.Changes = append(c.Changes, change(p, b.is, b.want, hidden))
-		if p.Name == resource.Ensure {
+		if p.Name == resource.Ensure && c.Changes[0].Unknown == "" {
 			break
 		}
 	}
@@ -36,8 +37,15 @@ func change[A any](p resource.Property[A], is, want A, hidden bool) resource.Cha
 		Should:             should(p, is, want),
 		Sensitive:          hidden,
 		Done:               p.Done,
+		Pending:            p.Pending,
 		Failed:             p.Failed,
 		InvalidatesRefresh: p.InvalidatesRefresh != nil && p.InvalidatesRefresh(want),
+	}
+	if p.Unknown != nil {
+		c.Unknown = p.Unknown(is, want)
+	}
+	if p.Detail != nil {
+		c.Detail = p.Detail(is, want)
 	}
 	switch {
 	case c.Sensitive:
@@ -65,9 +73,18 @@ func isHidden[A any](p resource.Property[A], is, want A) bool {
 	return isSensitive(p, want) || p.WasSecret != nil && p.WasSecret(is)
 }
 
-// message describes a change in Puppet's words.
+// message describes a change in Puppet's words, with its detail.
 func message(c resource.Change) string {
+	if c.Detail == "" {
+		return valuesMessage(c)
+	}
+	return valuesMessage(c) + ", " + c.Detail
+}
+
+func valuesMessage(c resource.Change) string {
 	switch {
+	case c.Unknown != "":
+		return c.Property + " may change from " + cmp.Or(c.Is, resource.Absent)
 	case c.Property == resource.Ensure:
 		return ensureMessage(c)
 	case c.Sensitive:

@@ -47,6 +47,25 @@ func (k kind[A]) Adopt(ref resource.Ref, attributes any, secrets ...resource.Sec
 	return k.Bind(ref, raw, secrets...)
 }
 
+// Location implements [resource.Kind]. What can't be decoded is nowhere.
+func (k kind[A]) Location(ref resource.Ref, attributes any) string {
+	if k.t.Location == nil {
+		return ""
+	}
+	want, decoded := adopt(k.t, attributes)
+	if !decoded {
+		raw, err := json.Marshal(attributes)
+		if err != nil || json.Unmarshal(raw, &want) != nil {
+			return ""
+		}
+	}
+	if name := k.t.Namevar(&want); *name == "" {
+		*name = ref.Name
+	}
+	normalize(k.t, &want)
+	return k.t.Location(want)
+}
+
 func adopt[A any](t *resource.Type[A], attributes any) (want A, ok bool) {
 	if t.From != nil {
 		return t.From(attributes)

@@ -21,6 +21,13 @@ func (b *bound[A]) CanonicalName() string {
 	return name
 }
 
+func (b *bound[A]) Location() string {
+	if b.t.Location == nil {
+		return ""
+	}
+	return b.t.Location(b.want)
+}
+
 func (b *bound[A]) IsNamed() bool {
 	if b.name != nil {
 		return true

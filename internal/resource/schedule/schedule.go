@@ -59,21 +59,42 @@ func (p Period) length() time.Duration {
 	return 0
 }
 
-// Due returns nil if the schedule allows now, or the reason why not. last is when the resource was
-// last checked, zero for never. The period does not limit a first check, or one after the clock was
+// Due returns nil if the schedule allows now, or the reason why not, with the next time that it allows. last is when
+// the resource was last checked, zero for never. The period does not limit a first check, or one after the clock was
 // set back.
 func (s Schedule) Due(last, now time.Time) error {
+	if s.allows(last, now) {
+		return nil
+	}
+	next := s.Next(last, now)
 	switch {
-	case len(s.Ranges) > 0 && !slices.ContainsFunc(s.Ranges, func(r TimeRange) bool { return r.holds(now, s.Weekdays) }):
-		return errors.New("not scheduled: outside the time ranges of its schedule")
-	case len(s.Ranges) == 0 && !onDay(now, s.Weekdays):
-		return fmt.Errorf("not scheduled: its schedule excludes %s", now.Weekday())
 	case s.Period == Never:
 		return errors.New("not scheduled: the period of its schedule is never")
-	case s.Period != Any && !last.IsZero() && !last.After(now) && !s.another(last.In(now.Location()), now):
-		return fmt.Errorf("not scheduled: already checked in this period of its schedule (%s)", s.Period)
+	case next.IsZero():
+		return errors.New("not scheduled: its schedule allows no time")
+	case s.isNew(last, now):
+		return fmt.Errorf("not scheduled: next window begins %s", format(next))
 	}
-	return nil
+	return fmt.Errorf("not scheduled: already checked in this period of its schedule (%s), due again %s", s.Period, format(next))
+}
+
+// allows is [Schedule.Due] without the reason.
+func (s Schedule) allows(last, now time.Time) bool { return s.opens(now) && s.isNew(last, now) }
+
+// opens reports whether the ranges and days allow a time.
+func (s Schedule) opens(now time.Time) bool {
+	if len(s.Ranges) == 0 {
+		return onDay(now, s.Weekdays)
+	}
+	return slices.ContainsFunc(s.Ranges, func(r TimeRange) bool { return r.holds(now, s.Weekdays) })
+}
+
+// isNew reports whether the period allows a check.
+func (s Schedule) isNew(last, now time.Time) bool {
+	if s.Period == Any || s.Period == Never {
+		return s.Period == Any
+	}
+	return last.IsZero() || last.After(now) || s.another(last.In(now.Location()), now)
 }
 
 // holds checks the range that begins on this day and the one of the day before, which may not have
@@ -109,7 +130,7 @@ func (s Schedule) another(last, now time.Time) bool {
 	if s.ByNumber {
 		return s.Period.begin(last) != s.Period.begin(now)
 	}
-	return now.Truncate(time.Second).Sub(last.Truncate(time.Second)) >= s.Period.length()/time.Duration(max(s.Repeat, 1))
+	return now.Truncate(time.Second).Sub(last.Truncate(time.Second)) >= s.interval()
 }
 
 // begin identifies the calendar period of a time. Weeks begin on Sundays.

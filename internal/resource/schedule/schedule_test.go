@@ -148,6 +148,57 @@ func TestRepeatedHourCountsAsTwoPeriods(t *testing.T) {
 	}
 }
 
+// The reason says when the schedule allows the next check, and allows none before.
+func TestReasonSaysWhen(t *testing.T) {
+	by := func(s schedule.Schedule, p schedule.Period, byNumber bool) schedule.Schedule {
+		s.Period, s.ByNumber = p, byNumber
+		return s
+	}
+	const again = "already checked in this period of its schedule "
+	for name, test := range map[string]struct {
+		schedule  schedule.Schedule
+		last, now string
+		next      string // for the next check
+		want      string
+	}{
+		"a range of today":                 {within(t, "22:00-04:00"), "", "2026-11-21 12:00:00", "2026-11-21 22:00:00", "next window begins 2026-11-21 22:00 CET"},
+		"a range of tomorrow":              {within(t, "02:30-04:00"), "", "2026-11-21 04:00:01", "2026-11-22 02:30:00", "next window begins 2026-11-22 02:30 CET"},
+		"the earliest of the ranges":       {within(t, "14-15", "13:00:05-15"), "", "2026-11-21 12:00:00", "2026-11-21 13:00:05", "next window begins 2026-11-21 13:00:05 CET"},
+		"a range of a day of the week":     {on(within(t, "02:00-04:00"), time.Wednesday), "", "2026-11-21 03:00:00", "2026-11-25 02:00:00", "next window begins 2026-11-25 02:00 CET"},
+		"a day of the week":                {on(schedule.Schedule{}, time.Monday), "", "2026-11-21 12:00:00", "2026-11-23 00:00:00", "next window begins 2026-11-23 00:00 CET"},
+		"a range in summer time":           {within(t, "02:30-04:00"), "", "2026-03-28 12:00:00", "2026-03-29 03:30:00", "next window begins 2026-03-29 03:30 CEST"},
+		"an hour":                          {by(schedule.Schedule{}, schedule.Hourly, false), "2026-11-21 11:30:00", "2026-11-21 12:00:00", "2026-11-21 12:30:00", again + "(hourly), due again 2026-11-21 12:30 CET"},
+		"half an hour":                     {schedule.Schedule{Period: schedule.Hourly, Repeat: 2}, "2026-11-21 11:45:10", "2026-11-21 12:00:00", "2026-11-21 12:15:10", again + "(hourly), due again 2026-11-21 12:15:10 CET"},
+		"an hour by number":                {by(schedule.Schedule{}, schedule.Hourly, true), "2026-11-21 12:00:00", "2026-11-21 12:20:30", "2026-11-21 13:00:00", again + "(hourly), due again 2026-11-21 13:00 CET"},
+		"a day by number":                  {by(schedule.Schedule{}, schedule.Daily, true), "2026-11-21 02:00:00", "2026-11-21 12:00:00", "2026-11-22 00:00:00", again + "(daily), due again 2026-11-22 00:00 CET"},
+		"a week by number":                 {by(schedule.Schedule{}, schedule.Weekly, true), "2026-11-16 02:00:00", "2026-11-16 12:00:00", "2026-11-22 00:00:00", again + "(weekly), due again 2026-11-22 00:00 CET"},
+		"a month by number":                {by(schedule.Schedule{}, schedule.Monthly, true), "2026-11-01 02:00:00", "2026-11-01 12:00:00", "2026-12-01 00:00:00", again + "(monthly), due again 2026-12-01 00:00 CET"},
+		"a month, in a range of a day":     {by(on(within(t, "02:00-04:00"), time.Wednesday), schedule.Monthly, false), "2026-11-04 03:00:00", "2026-11-05 12:00:00", "2026-12-09 02:00:00", again + "(monthly), due again 2026-12-09 02:00 CET"},
+		"a day, in a range":                {by(within(t, "02:00-04:00"), schedule.Daily, false), "2026-11-21 03:10:00", "2026-11-21 12:00:00", "2026-11-22 03:10:00", again + "(daily), due again 2026-11-22 03:10 CET"},
+		"a range in which it was long ago": {by(within(t, "02:00-04:00"), schedule.Daily, false), "2026-11-19 03:10:00", "2026-11-21 12:00:00", "2026-11-22 02:00:00", "next window begins 2026-11-22 02:00 CET"},
+		"never":                            {by(within(t, "02:00-04:00"), schedule.Never, false), "", "2026-11-21 12:00:00", "", "the period of its schedule is never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			last, now := at(t, test.last), at(t, test.now)
+			wantError(t, test.schedule.Due(last, now), "not scheduled: "+test.want)
+			next := test.schedule.Next(last, now)
+			if !next.Equal(at(t, test.next)) {
+				t.Fatalf("the next time is %s", next)
+			}
+			for earlier := now; earlier.Before(next); earlier = earlier.Add(max(time.Minute, next.Sub(now)/1500)) {
+				if test.schedule.Due(last, earlier) == nil {
+					t.Fatalf("it is due at %s", earlier)
+				}
+			}
+			if !next.IsZero() {
+				if err := test.schedule.Due(last, next); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func TestInvalidSchedulesAreReported(t *testing.T) {
 	for text, want := range map[string]string{
 		"2":           `range "2" is not two times of day: write it as 22:00-04:00`,

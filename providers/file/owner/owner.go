@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -81,9 +82,51 @@ func (a Accounts) ID(h resource.Reader, kind Kind, want *intstr.IntOrString) (in
 	}
 	id, ok := all.id(want.StrVal)
 	if !ok {
-		return Unchanged, fmt.Errorf("the host has no %s %q: create it first, or use a number", kind, want.StrVal)
+		return Unchanged, unknown(kind, want.StrVal)
 	}
 	return id, nil
+}
+
+func unknown(kind Kind, name string) error {
+	return fmt.Errorf("the host has no %s %q: create it first, or use a number", kind, name)
+}
+
+// forecastKey is the key of the accounts of one call; see [resource.Once].
+type forecastKey struct{}
+
+func expect(h resource.Reader) (forecast.Accounts, error) {
+	return resource.Once(h, forecastKey{}, func() (forecast.Accounts, error) { return forecast.Read(h) })
+}
+
+// PlannedHome reports whether the earlier resources of a plan make or remove a directory together with the user whose home it is.
+func (a Accounts) PlannedHome(h resource.Reader, dir string) (made, planned bool) {
+	expected, err := expect(h)
+	if err != nil {
+		return false, false
+	}
+	return expected.Home(dir)
+}
+
+// Check returns the error that ID would return once the earlier resources of a plan are applied.
+func (a Accounts) Check(h resource.Reader, kind Kind, want *intstr.IntOrString) error {
+	if want == nil {
+		return nil
+	}
+	if _, numeric := number(*want); numeric {
+		return nil
+	}
+	expected, err := expect(h)
+	if err != nil {
+		return err
+	}
+	_, known := expected.Groups.Named(want.StrVal)
+	if kind == User {
+		_, known = expected.Users.Named(want.StrVal)
+	}
+	if !known {
+		return unknown(kind, want.StrVal)
+	}
+	return nil
 }
 
 // Show returns an account in the form in which a resource names it: want itself if it is the

@@ -22,7 +22,7 @@ func lookLocal(ctx context.Context, h host.Reader, s Source, algorithm string) (
 	info := file.Info()
 	switch {
 	case !info.IsRegular():
-		return Version{}, fmt.Errorf("%s is a %s, and only a file has content to copy", s.Location, entry.KindOf(info))
+		return Version{}, noContent(s, info)
 	case algorithm == content.ByTime:
 		return Version{Modified: info.ModTime}, nil
 	}
@@ -33,12 +33,19 @@ func lookLocal(ctx context.Context, h host.Reader, s Source, algorithm string) (
 	return Version{Algorithm: algorithm, Sum: c.Sum, File: &c}, nil
 }
 
+func noContent(s Source, info host.FileInfo) error {
+	return fmt.Errorf("%s is a %s, and only a file has content to copy", s.Location, entry.KindOf(info))
+}
+
 func openLocal(h host.Reader, s Source) (io.ReadCloser, error) {
 	file, err := lookup(h, s)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	if info := file.Info(); !info.IsRegular() {
+		return nil, noContent(s, info)
+	}
 	content, err := file.Open()
 	if err != nil {
 		return nil, err

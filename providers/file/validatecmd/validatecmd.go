@@ -8,10 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	// It splits POSIX words and quotes and, unlike others, expands nothing.
-	"github.com/kballard/go-shellquote"
-
 	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/shellwords"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -33,14 +31,14 @@ func Validate(command string) error {
 // its script.
 func split(command string) ([]string, error) {
 	if !strings.Contains(command, placeholder) {
-		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", command)
+		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", text.FirstLine(command))
 	}
-	words, err := shellquote.Split(command)
+	words, err := shellwords.Split(command, "run it with sh -c '...' sh %")
 	if err != nil {
-		return nil, fmt.Errorf("validateCmd %q cannot be split into words: %w; close the quote", command, err)
+		return nil, fmt.Errorf("validateCmd %q %w", text.FirstLine(command), err)
 	}
 	if !wholeWords.MatchString(command) {
-		return nil, fmt.Errorf(`validateCmd %q has a %% inside a larger word: write %% as a word of its own, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, command)
+		return nil, fmt.Errorf(`validateCmd %q has a %% inside a larger word: write %% as a word of its own, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, text.FirstLine(command))
 	}
 	return words, nil
 }
@@ -87,7 +85,7 @@ func (c Check) Run(ctx context.Context, h host.Host, staged string) error {
 	if res.ExitCode == 0 {
 		return nil
 	}
-	return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s", c.Command, res.ExitCode, c.output(res, staged))
+	return fmt.Errorf("validateCmd %q exited with %d, so the file stays as it is%s", text.FirstLine(c.Command), res.ExitCode, c.output(res, staged))
 }
 
 // maxOutput is the maximum length of the output in an error, in bytes.

@@ -3,7 +3,6 @@ package walk
 import (
 	"iter"
 	"path"
-	"strings"
 	"sync"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -30,7 +29,7 @@ func NewOthers(h host.Reader, top string, paths iter.Seq[string], has func(path 
 		return all
 	})
 	for p := range paths {
-		for dir := path.Dir(p); dir != top && IsBelow(dir, top) && !o.above[dir]; dir = path.Dir(dir) {
+		for dir := path.Dir(p); dir != top && host.IsBelow(dir, top) && !o.above[dir]; dir = path.Dir(dir) {
 			o.above[dir] = true
 		}
 	}
@@ -42,6 +41,3 @@ func (o Others) manage(p string) bool { return o.has != nil && o.has(p) }
 func (o Others) manageIdentity(identity string) bool {
 	return o.identities != nil && o.identities()[identity]
 }
-
-// IsBelow reports whether a path is top or lies below it.
-func IsBelow(p, top string) bool { return p == top || top == "/" || strings.HasPrefix(p, top+"/") }

@@ -44,17 +44,38 @@ func NewerThanIndex(h host.Reader) (string, error) {
 	return newest, nil
 }
 
+// SourcesChanged returns when the sources of the index changed last; zero without sources.
+func SourcesChanged(h host.Reader) (last time.Time, err error) {
+	files, err := sources(h)
+	for _, file := range files {
+		changed, err := modified(h, file)
+		if err != nil {
+			return last, err
+		}
+		if changed.After(last) {
+			last = changed
+		}
+	}
+	return last, err
+}
+
 // dependencies returns the files that the index must not be older than.
 func dependencies(h host.Reader) ([]string, error) {
-	files := []string{sourcesFile, sourcesDir}
-	lists, err := names(h, listsDir)
+	files, err := sources(h)
 	if err != nil {
 		return nil, err
 	}
+	lists, err := names(h, listsDir)
 	downloaded := func(name string) bool { return strings.Contains(name, "_") } // from its URL
 	if !slices.ContainsFunc(lists, downloaded) {
 		files = append(files, listsDir)
 	}
+	return files, err
+}
+
+// sources returns the files that name apt's sources, and their directory.
+func sources(h host.Reader) ([]string, error) {
+	files := []string{sourcesFile, sourcesDir}
 	parts, err := names(h, sourcesDir)
 	for _, name := range parts {
 		if ext := path.Ext(name); ext == ".list" || ext == ".sources" {

@@ -5,6 +5,7 @@ package apt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -103,15 +104,19 @@ func (t Tools) Get(ctx context.Context, s Settings, args []string) (host.Result,
 }
 
 // Update updates apt's index. An index that could not be downloaded is an error, though by
-// default apt-get only warns and keeps the old one.
+// default apt-get only warns and keeps the old one. The index then stays as old as it was.
 func (t Tools) Update(ctx context.Context, environment []string) error {
-	err := t.run(ctx, host.Cmd{
+	before, err := modified(t.Host, partialDir)
+	if err != nil {
+		return err
+	}
+	err = t.run(ctx, host.Cmd{
 		Args:    []string{"apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update"},
 		Env:     append(quiet(), environment...),
 		Timeout: timeout,
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, t.age(context.WithoutCancel(ctx), before))
 	}
 	newer, err := NewerThanIndex(t.Host)
 	if err != nil || newer == "" {
@@ -119,6 +124,15 @@ func (t Tools) Update(ctx context.Context, environment []string) error {
 	}
 	// A source from the future, by the host's clock, must not look new forever.
 	return t.run(ctx, host.Cmd{Args: []string{"touch", "--reference=" + newer, partialDir}})
+}
+
+// age gives the index the time of its last update, which apt-get also sets if it fails.
+func (t Tools) age(ctx context.Context, updated time.Time) error {
+	if _, err := t.Host.Stat(partialDir); err != nil {
+		return nil //nolint:nilerr // apt-get has created none
+	}
+	since := fmt.Sprintf("@%d.%09d", max(0, updated.Unix()), updated.Nanosecond())
+	return t.run(ctx, host.Cmd{Args: []string{"touch", "--date=" + since, partialDir}})
 }
 
 // Configure finishes the work of an interrupted dpkg.

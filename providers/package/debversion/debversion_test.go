@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/providers/package/debversion"
+	"github.com/fettle-dev/fettle/test/fixtures/budget"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -71,8 +72,7 @@ func sign(i int) int { return min(max(i, -1), 1) }
 func TestCompareAgreesWithDpkg(t *testing.T) {
 	t.Parallel()
 
-	const pairs = 2000
-	r := rand.New(rand.NewPCG(1, 2))
+	pairs, r := budget.Events(t, 200, 2000), budget.Random(t)
 	root := debian.Root(t)
 	var script strings.Builder
 	var want []string

@@ -4,10 +4,10 @@ import (
 	"context"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/fettle-dev/fettle/test/cluster/netns"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 func TestKillEndsTheProcessesInTheNamespaceAlone(t *testing.T) {
@@ -29,11 +29,7 @@ func TestKillEndsTheProcessesInTheNamespaceAlone(t *testing.T) {
 	if err := ns.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-inside:
-	case <-time.After(10 * time.Second):
-		t.Error("the process in the namespace did not end")
-	}
+	patient.Receive(t, "the process in the namespace ends", inside)
 	select {
 	case <-outside:
 		t.Error("a process outside the namespace ended")

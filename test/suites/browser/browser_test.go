@@ -26,14 +26,14 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 
 	began := time.Now()
 	b.show(address)
-	b.see("5000")
+	b.see("5,000")
 	t.Logf("with nothing read before: the first content after %.0f ms, the state of all nodes after %s", b.firstContent(), time.Since(began).Round(time.Millisecond))
 	b.show(address)
 	t.Logf("after that: the first content after %.0f ms", b.firstContent())
 
 	t.Run("filters are in the URL", func(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS(`nav a[href$="/nodes"]`)))
-		b.see("1 to 100 of 5000")
+		b.see("1 to 100 of 5,000")
 		b.do(chromedp.SendKeys(chromedp.CSS("#q"), "4901"))
 		b.see("1 to 1 of 1")
 		if got := evaluate[string](b, "location.href"); got != address+"nodes?q=4901" {
@@ -70,7 +70,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 			t.Errorf("the history has %d hours", n)
 		}
 		b.do(chromedp.Click(chromedp.CSS("#hours-summary")))
-		b.see("4900\t50\t50\t0")
+		b.see("4,900\t50\t50\t0")
 		b.show(address + "nodes/node-0001")
 		b.see("no space left on device")
 		b.do(chromedp.Click(chromedp.CSS("#catalog")))
@@ -86,7 +86,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 
 	t.Run("the keyboard is enough", func(t *testing.T) {
 		b.show(address + "nodes")
-		b.see("1 to 100 of 5000")
+		b.see("1 to 100 of 5,000")
 		var reached []string
 		for range 7 {
 			b.do(chromedp.KeyEvent(kb.Tab))

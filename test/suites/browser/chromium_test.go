@@ -6,13 +6,13 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // start starts Chromium in a root of its own. It ends with the test.
@@ -71,7 +71,7 @@ func open(t *testing.T, browser context.Context) *tab {
 // do fails the test if an action does.
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	ctx, stop := context.WithTimeout(b.ctx, patient.Limit)
 	defer stop()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatalf("%v; the page shows\n%s", err, b.text())
@@ -87,7 +87,7 @@ func (b *tab) show(address string) {
 // see waits for a text in the page.
 func (b *tab) see(text string) {
 	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	ctx, stop := context.WithTimeout(b.ctx, patient.Limit)
 	defer stop()
 	seen := chromedp.PollFunction[bool](`(text) => document.body.innerText.includes(text)`, chromedp.WithPollingArgs(text))
 	for {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 // The size of the fleet.
@@ -40,9 +41,7 @@ func newWorld(t *testing.T) *world {
 	controlplane.Install(t, cfg)
 	cfg.QPS = -1
 	w := &world{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "fettle")}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", w.fettle, "../../../cmd/fettle").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build fettle: %v\n%s", err, out)
-	}
+	program.Build(t, "fettle", w.fettle)
 	w.fill(t)
 	return w
 }
@@ -154,14 +153,15 @@ func (w *world) allow(t *testing.T, user, role string) {
 	}
 }
 
-// serve runs fettle fleet ui as a user, and returns the address that it prints.
+// serve runs kubectl fettle ui as a user, and returns the address that it prints.
 func (w *world) serve(t *testing.T, user string) string {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := controlplane.WriteKubeconfig(kubeconfig, w.cfg, user); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), w.fettle, "fleet", "ui", "--kubeconfig", kubeconfig)
+	cmd := exec.CommandContext(t.Context(), w.fettle, "ui", "--kubeconfig", kubeconfig)
+	cmd.Args[0] = "kubectl-fettle"
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

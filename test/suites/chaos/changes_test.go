@@ -1,3 +1,5 @@
+//go:build rare
+
 package chaos_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build rare
+
 // Package chaos_test interrupts the manager, the API server and etcd of a fleet during changes.
 //
 // All of them are the real programs, and so are the agents, whose hosts are in memory. The result of a change is compared
@@ -139,7 +141,12 @@ func (w *world) about(which int) int {
 
 func (w *world) checkUnknown(t *testing.T) {
 	t.Helper()
-	if n := w.unknown.Swap(0); n > 0 {
+	n, still := w.unknown.Swap(0), time.Duration(w.still.Swap(0))
+	switch {
+	case n == 0:
+	case still > w.lease/6: // renewals come at two thirds of a Lease, and are repeated if they fail
+		t.Logf("up to %d nodes counted as unknown, because the machine stood still for %s", n, still)
+	default:
 		t.Errorf("up to %d nodes counted as unknown, although all agents were running", n)
 	}
 }
@@ -230,6 +237,7 @@ func (w *world) killAPIServers(t *testing.T) {
 	for i := range w.turns {
 		n := w.begin(t, 2001+i, c)
 		wait(t.Context(), w.after(took.told))
+		w.interrupted.Store(true)
 		w.plane.APIServer.Kill()
 		did := len(patched(w.requests.since(n.mark)))
 		away := time.Second + w.after(w.outage)
@@ -237,6 +245,7 @@ func (w *world) killAPIServers(t *testing.T) {
 		mark, back := w.requests.mark(), time.Now()
 		must(t, w.plane.APIServer.Start())
 		must(t, w.plane.Ready(t.Context()))
+		w.interrupted.Store(false)
 		total += n.end(t)
 		took := time.Since(back)
 		wait(t.Context(), w.lease) // every agent renews its Lease
@@ -253,8 +262,10 @@ func (w *world) killAPIServers(t *testing.T) {
 
 func (w *world) checkWave(t *testing.T, is wave) {
 	t.Helper()
-	if is.agent > 15 || is.manager > 600 {
-		t.Errorf("a client sent more requests in a second than its -kube-api-burst and -kube-api-qps allow: %+v", is)
+	// Requests that were sent while the machine stood still may all arrive in one second.
+	seconds := 1 + int(time.Duration(w.still.Load())/time.Second)
+	if is.agent > 10+5*seconds || is.manager > 400+200*seconds {
+		t.Errorf("a client sent more requests in %d s than its -kube-api-burst and -kube-api-qps allow: %+v", seconds, is)
 	}
 }
 
@@ -280,8 +291,12 @@ func (w *world) outages(t *testing.T, number int) {
 	n := w.begin(t, number+1, c)
 	wait(t.Context(), w.after(took.patched))
 	mark, gone := w.requests.mark(), time.Now()
+	w.interrupted.Store(true)
 	w.plane.Etcd.Pause()
-	resume := sync.OnceFunc(w.plane.Etcd.Resume)
+	resume := sync.OnceFunc(func() {
+		w.plane.Etcd.Resume()
+		w.interrupted.Store(false)
+	})
 	defer resume()
 	did := len(patched(w.requests.since(n.mark)))
 	n.keepHosts(t, w.outage)
@@ -300,9 +315,6 @@ func (w *world) outages(t *testing.T, number int) {
 // writeGap is the minimum time between two writes of a resource's status.
 const writeGap = 5 * time.Second
 
-// held is how long an unanswered request may block an agent.
-const held = 30 * time.Second
-
 // keepHosts makes every host drift, and checks that its agent corrects it without an API server. It takes at least some
 // time.
 func (n *turn) keepHosts(t *testing.T, least time.Duration) {
@@ -313,9 +325,8 @@ func (n *turn) keepHosts(t *testing.T, least time.Duration) {
 		m.drift(path, drifted)
 		n.written[node][path]++
 	}
-	most := max(least, held+2*interval(n.outage)+10*time.Second)
 	wrong := len(n.machines)
-	for time.Since(began) < least || wrong > 0 && time.Since(began) < most {
+	for time.Since(began) < least || wrong > 0 && time.Since(began) < limit {
 		wait(t.Context(), 100*time.Millisecond)
 		wrong = 0
 		for _, m := range n.machines {

@@ -1,3 +1,5 @@
+//go:build rare
+
 package chaos_test
 
 import (
@@ -20,8 +22,10 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/nodeagent"
+	"github.com/fettle-dev/fettle/test/fixtures/budget"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // settings are environment variables. The defaults give a short test.
@@ -30,27 +34,25 @@ type settings struct {
 	kills  int           // FETTLE_CHAOS_KILLS: of a manager during a change
 	turns  int           // FETTLE_CHAOS_TURNS: of a leader, and of the API server
 	outage time.Duration // FETTLE_CHAOS_OUTAGE: of etcd
-	random *rand.Rand    // by FETTLE_CHAOS_SEED
+	random *rand.Rand
 }
 
 func readSettings(t *testing.T) settings {
 	t.Helper()
-	number := func(name string, otherwise uint64) uint64 {
-		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+	number := func(name string, otherwise int) int {
 		if os.Getenv(name) == "" {
 			return otherwise
 		}
+		n, err := strconv.Atoi(os.Getenv(name))
 		must(t, err)
 		return n
 	}
-	seed := number("FETTLE_CHAOS_SEED", rand.Uint64())
-	t.Logf("FETTLE_CHAOS_SEED=%d", seed)
 	return settings{
-		nodes:  int(number("FETTLE_CHAOS_NODES", 20)),
-		kills:  int(number("FETTLE_CHAOS_KILLS", 3)),
-		turns:  int(number("FETTLE_CHAOS_TURNS", 1)),
+		nodes:  number("FETTLE_CHAOS_NODES", 20),
+		kills:  number("FETTLE_CHAOS_KILLS", budget.Events(t, 3, 10)),
+		turns:  number("FETTLE_CHAOS_TURNS", budget.Events(t, 1, 2)),
 		outage: time.Duration(number("FETTLE_CHAOS_OUTAGE", 12)) * time.Second,
-		random: rand.New(rand.NewPCG(seed, 0)),
+		random: budget.Random(t),
 	}
 }
 
@@ -66,15 +68,18 @@ type world struct {
 	lease      time.Duration // of each node; some expire during an outage, as they are renewed after two thirds
 	names      []string
 	machines   map[string]*machine
-	// unknown is the maximum number of unknown nodes in any resource's status.
-	unknown atomic.Int32
+	// unknown is the maximum number of unknown nodes in any resource's status. still is how long the machine stood still at most, in
+	// nanoseconds: a request took that long although nothing was interrupted.
+	unknown     atomic.Int32
+	still       atomic.Int64
+	interrupted atomic.Bool
 }
 
 const (
 	groups = 5
 	// protected is a label that kubelets may not set.
 	protected = "node-restriction.kubernetes.io/tier"
-	limit     = 5 * time.Minute // for each wait
+	limit     = 3 * patient.Limit // for each wait
 )
 
 func newWorld(t *testing.T) *world {
@@ -153,11 +158,12 @@ func (w *world) file(t *testing.T, name string, labels map[string]string, say fu
 	must(t, w.admin.Create(t.Context(), o))
 }
 
-// watchForUnknown records the maximum number of unknown nodes.
+// watchForUnknown records the maximum number of unknown nodes, and how long the machine stood still.
 func (w *world) watchForUnknown(ctx context.Context) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		began, interrupted := time.Now(), w.interrupted.Load()
 		select {
 		case <-ctx.Done():
 			return
@@ -166,6 +172,9 @@ func (w *world) watchForUnknown(ctx context.Context) {
 		var all v1alpha1.FileList
 		if w.admin.List(ctx, &all) != nil {
 			continue // the API server is away
+		}
+		if !interrupted && !w.interrupted.Load() {
+			w.still.Store(max(w.still.Load(), int64(time.Since(began))))
 		}
 		for i := range all.Items {
 			if n := all.Items[i].Status.Nodes; n != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // managed names the variable that makes the test binary apply the resources on its standard input once, as an agent
@@ -47,7 +48,7 @@ func manage(ctx context.Context, machine string, manifests io.Reader, to io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	store, err := state.Open(filepath.Join("/proc", machine, "root", state.DefaultDir), state.Options{Wait: time.Minute})
+	store, err := state.Open(filepath.Join("/proc", machine, "root", state.DefaultDir), state.Options{Wait: patient.Limit})
 	if err != nil {
 		return err
 	}
@@ -238,44 +239,8 @@ func (m machine) awaitOrphans(t *testing.T) {
 // await waits until a command in the machine succeeds.
 func (m machine) await(t *testing.T, command ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
-		if _, err := m.Run(t.Context(), command...); err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s never succeeds", command)
-}
-
-// Whenever an agent is killed, a command that is needed once runs once.
-func TestNextAgentTakesOverAtAnyMoment(t *testing.T) {
-	rounds, random := settings(t)
-	m := machine{debian.Boot(t)}
-	const objects = `{kind: Exec, name: b, spec: {shell: true, creates: [/made], command: "echo x >> /ran; sleep 0.2; touch /made"}}`
-	began := time.Now()
-	m.manage(t, objects)
-	took := time.Since(began)
-	early := 0
-	for round := range rounds {
-		m.run(t, "rm", "-f", "/made", "/ran")
-		moment := time.Duration(random.Int64N(int64(took)))
-		cmd := m.agent(t, objects)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(moment)
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-		if _, err := m.Run(t.Context(), "test", "-e", "/made"); err != nil {
-			early++
-		}
-		report := m.manage(t, objects)
-		if got := m.run(t, "sh", "-c", "cat /ran /made; ls /run/fettle-units"); got != "x\n" || strings.HasSuffix(report[0], "Failed") {
-			t.Fatalf("round %d, killed after %s: it ran %q; %q", round, moment, got, report)
-		}
-	}
-	m.awaitOrphans(t)
-	t.Logf("%d of %d agents were killed before the end of the command", early, rounds)
-	if early == 0 {
-		t.Error("no agent was killed early")
-	}
+	patient.Until(t, strings.Join(command, " ")+" succeeds", func() bool {
+		_, err := m.Run(t.Context(), command...)
+		return err == nil
+	})
 }

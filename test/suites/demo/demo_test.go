@@ -5,6 +5,7 @@ package demo_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
@@ -26,6 +28,9 @@ func TestDemoCompletesAndCleansUp(t *testing.T) {
 	for _, line := range []string{
 		"$ kubectl apply -f config/samples",
 		"corrective: true",
+		"$ kubectl fettle status\nNodes          2 total, 2 in sync\n",
+		"$ kubectl fettle diff web-2\nExec/first-seen: not checked: a question starts no command of an Exec\nFile/motd: content changed ",
+		"+web-2 is maintained on Sundays.\n",
 		"== Zones and records of a DNS server: kinds that a program in Python manages",
 		"== Resources are deleted, and their deletionPolicy cleans up the hosts",
 		"== Clearing up",
@@ -42,7 +47,7 @@ func runDemo(t *testing.T, env ...string) string {
 	t.Helper()
 	program.Depend(t)
 	demo := exec.CommandContext(t.Context(), "../../../hack/demo/run.sh")
-	demo.Env = append(os.Environ(), env...)
+	demo.Env = append(append(os.Environ(), fmt.Sprintf("PATIENCE=%.0f", patient.Limit.Seconds())), env...)
 	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) }
 	demo.WaitDelay = time.Minute
 	var out bytes.Buffer

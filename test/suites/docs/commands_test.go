@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// patience is about ten times what a command of a page takes.
-const patience = time.Minute
+// patience is how long a command of a page may take.
+const patience = patient.Limit
 
 func TestPages(t *testing.T) {
 	debian.Require(t)
@@ -140,7 +141,7 @@ func (m *machine) expect(ctx context.Context, t *testing.T, b block, c command) 
 // showsAnything reports whether the page leaves out the output, and with it what would explain an error.
 func (c command) showsAnything() bool { return strings.TrimSpace(c.shown) == "..." }
 
-var reads = regexp.MustCompile(`^(kubectl (get|events|describe|explain) |cat |ls |id |stat |getent )`)
+var reads = regexp.MustCompile(`^(kubectl (get|events|describe|explain|wait) |cat |ls |id |stat |getent )`)
 
 // variable is text that differs between runs, and what it is compared as.
 var variable = []struct {

@@ -185,7 +185,10 @@ func (c *cluster) install(root string) error {
 	if err := os.MkdirAll(filepath.Join(root, "root/bin"), 0o755); err != nil {
 		return err
 	}
-	return os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle"))
+	return errors.Join(
+		os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle")),
+		os.Symlink("fettle", filepath.Join(root, "usr/local/bin/kubectl-fettle")),
+	)
 }
 
 func (m *machine) startAgent(t *testing.T, token string) (stop func()) {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestResourceThatReadsStdin(t *testing.T) {
@@ -97,7 +96,7 @@ func TestOwnTestOfAResourceDecides(t *testing.T) {
 	types := w.build(t, w.dir+"/entry.dsc.resource.json")
 	w.apply(t, types, `Entry/a {properties: {size: 3, owner: Ann}}`)
 	equal(t, []string(nil), w.apply(t, types, `Entry/a {properties: {size: 3, owner: Ann}}`))
-	equal(t, []string{"Entry/a: owner changed Ann to ann (noop)"}, w.plan(t, types, `Entry/a {properties: {size: 3, owner: ann}}`))
+	equal(t, []string{"Entry/a: owner changed Ann to ann (noop) (unknown: runs the program of the type)"}, w.plan(t, types, `Entry/a {properties: {size: 3, owner: ann}}`))
 }
 
 func TestSecretsTravelOnStdinOnly(t *testing.T) {
@@ -186,13 +185,9 @@ func TestCommandsEndAtTheirDeadline(t *testing.T) {
 		"schema": {"embedded": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}}`)
 	put(t, w.dir+"/slow.fettle.yaml", "apiVersion: fettle.dev/v1alpha1\nkind: ExternalType\nspec: {timeoutSeconds: 1}\n")
 	types := w.build(t, w.dir+"/slow.dsc.resource.json")
-	started := time.Now()
 	lines := w.apply(t, types, `Slow/a {}`)
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "Slow/a: cannot read the present state: get: ") || !strings.Contains(lines[0], "1s") {
 		t.Errorf("the report is %q", lines)
-	}
-	if took := time.Since(started); took > time.Minute {
-		t.Errorf("it took %s", took)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 const fixtures = "../../fixtures/dsc/"
@@ -106,14 +106,10 @@ func (w world) adapter(t *testing.T) string {
 	for _, name := range []string{"adapter.dsc.resource.json", "adapter.fettle.yaml"} {
 		put(t, filepath.Join(w.dir, name), read(t, fixtures+"adapter/"+name))
 	}
-	program := filepath.Join(w.dir, "adapter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+fixtures+"adapter")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	beside := filepath.Join(w.dir, "adapter")
+	program.Make(t, "test/fixtures/dsc/adapter", beside)
 	installed := filepath.Join(w.root, "opt/dsctest/adapter")
-	put(t, installed, read(t, program))
+	put(t, installed, read(t, beside))
 	if err := os.Chmod(installed, 0o755); err != nil {
 		t.Fatal(err)
 	}

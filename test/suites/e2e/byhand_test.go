@@ -65,7 +65,7 @@ func handUnits(ctx context.Context) {
 	}, NodeTimeout(soon))
 }
 
-// A driftRow is a row of fettle fleet drift.
+// A driftRow is a row of kubectl fettle drift.
 type driftRow struct {
 	Resource    string
 	Count       int
@@ -76,7 +76,7 @@ type driftRow struct {
 // drifts returns the rows of drift, by resource.
 func drifts(ctx context.Context, program string) map[string]driftRow {
 	GinkgoHelper()
-	out, err := withKubeconfig(ctx, program, "fleet", "drift", "--by", "both", "-o", "json").Output()
+	out, err := withKubeconfig(ctx, program, "drift", "--by", "both", "-o", "json").Output()
 	Expect(err).NotTo(HaveOccurred())
 	var rows []driftRow
 	Expect(json.Unmarshal(out, &rows)).To(Succeed())
@@ -133,7 +133,7 @@ func driftEvents(ctx context.Context) string {
 
 var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 	It("is corrected or, with noop, reported, and shows in drift, events, metrics and on the page", func(ctx SpecContext) {
-		program := buildFettle(ctx)
+		program := buildFettle(ctx, "kubectl-fettle")
 		deb(ctx, "e2e-hand", "1", "true")
 		handUnits(ctx)
 		apply(ctx, handResources())
@@ -209,7 +209,7 @@ func mention(refs []string, format string) OmegaMatcher {
 	return And(all...)
 }
 
-// shows waits until fettle fleet drift has all references, with an author or without, and this number of them on a node is
+// shows waits until kubectl fettle drift has all references, with an author or without, and this number of them on a node is
 // not corrected.
 func shows(ctx context.Context, program string, refs []string, uncorrected int) {
 	GinkgoHelper()
@@ -255,7 +255,7 @@ func openPage(ctx context.Context, program string) (*http.Client, string) {
 	jar, err := cookiejar.New(nil)
 	Expect(err).NotTo(HaveOccurred())
 	client := &http.Client{Jar: jar}
-	address := serve(ctx, withKubeconfig(ctx, program, "fleet", "ui"), `^Open (\S+)`)
+	address := serve(ctx, withKubeconfig(ctx, program, "ui"), `^Open (\S+)`)
 	get(ctx, client, address, "")
 	before, _, _ := strings.Cut(address, "?")
 	return client, before

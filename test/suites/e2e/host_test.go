@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,7 +34,7 @@ var _ = Describe("A host", Label("host"), func() {
 		on(ctx, node, "echo 'pre-invoke=sleep 2' > /etc/dpkg/dpkg.cfg.d/e2e") // otherwise dpkg ends before a poll sees it
 		DeferCleanup(func(ctx SpecContext) { on(ctx, node, "rm /etc/dpkg/dpkg.cfg.d/e2e") }, NodeTimeout(soon))
 		apply(ctx, nginx)
-		Eventually(func() string { return on(ctx, node, "pgrep -x dpkg || true") }).WithPolling(soon / 600).WithContext(ctx).ShouldNot(BeEmpty())
+		Eventually(func() string { return on(ctx, node, "pgrep -x dpkg || true") }).WithPolling(100 * time.Millisecond).WithContext(ctx).ShouldNot(BeEmpty())
 		killAgent(ctx, node, syscall.SIGKILL)
 		ready(ctx, "package/nginx-light")
 		Expect(on(ctx, node, "dpkg --audit; dpkg-query --show --showformat '${db:Status-Status}' nginx-light")).To(Equal("installed"))
@@ -97,6 +98,6 @@ var _ = Describe("A host", Label("host"), func() {
 		DeferCleanup(func(ctx SpecContext) { on(ctx, node, "ip link set cni0 up") }, NodeTimeout(soon))
 		on(ctx, node, "echo changed > /etc/e2e-cni")
 		Eventually(func() string { return on(ctx, node, "cat /etc/e2e-cni") }).WithContext(ctx).Should(Equal("desired\n"))
-		Consistently(func() string { return restarts(ctx, "fettle-nodes") }).WithTimeout(2 * soon).WithPolling(soon / 12).WithContext(ctx).Should(Equal(before))
+		Consistently(func() string { return restarts(ctx, "fettle-nodes") }).WithTimeout(2 * time.Minute).WithPolling(5 * time.Second).WithContext(ctx).Should(Equal(before))
 	}, NodeTimeout(6*soon))
 })

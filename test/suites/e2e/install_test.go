@@ -63,7 +63,7 @@ var _ = Describe("An installation", Label("install"), func() {
 			return kubectl(ctx, "-n", "fettle-nodes", "get", "daemonset", "fettle-nodeagent", "-o", "jsonpath={.status.numberAvailable} of {.status.desiredNumberScheduled}, {.status.updatedNumberScheduled} updated")
 		}
 		Eventually(available).WithContext(ctx).Should(Equal("2 of 3, 1 updated"))
-		Consistently(available).WithTimeout(soon).WithPolling(time.Second).WithContext(ctx).Should(Equal("2 of 3, 1 updated"))
+		Consistently(available).WithTimeout(time.Minute).WithPolling(time.Second).WithContext(ctx).Should(Equal("2 of 3, 1 updated"))
 	}, NodeTimeout(4*soon))
 
 	It("has a command in the agent's pod that acts on the host", Label("finding-4"), func(ctx SpecContext) {
@@ -181,7 +181,7 @@ var _ = Describe("A release", Label("install"), func() {
 		for _, path := range archives {
 			info, err := os.Stat(path)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(info.Size()).To(BeNumerically("<", 30<<20), path)
+			Expect(info.Size()).To(BeNumerically("<", 32<<20), path)
 		}
 	})
 })

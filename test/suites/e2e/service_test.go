@@ -17,15 +17,15 @@ import (
 // fettle runs fettle of this checkout, as administrator, and returns its standard output.
 func fettle(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	out, err := withKubeconfig(ctx, buildFettle(ctx), args...).Output()
+	out, err := withKubeconfig(ctx, buildFettle(ctx, "fettle"), args...).Output()
 	Expect(err).NotTo(HaveOccurred())
 	return string(out)
 }
 
-// buildFettle builds fettle of this checkout, for the spec.
-func buildFettle(ctx context.Context) string {
+// buildFettle builds fettle of this checkout under a name, for the spec.
+func buildFettle(ctx context.Context, name string) string {
 	GinkgoHelper()
-	program := filepath.Join(GinkgoT().TempDir(), "fettle")
+	program := filepath.Join(GinkgoT().TempDir(), name)
 	run(ctx, "go", "build", "-o", program, "./cmd/fettle")
 	return program
 }

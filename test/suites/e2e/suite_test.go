@@ -24,13 +24,14 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/fettle-dev/fettle/test/cluster"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const (
 	// node is the node that specs change, unless they need several.
 	node = "node-1"
-	// soon is how long an effect may take on a busy machine.
-	soon = time.Minute
+	// soon is how long an effect may take on a very busy machine.
+	soon = patient.Limit
 )
 
 var (

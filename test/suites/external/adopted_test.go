@@ -1,3 +1,5 @@
+//go:build rare
+
 package external_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build rare
+
 package external_test
 
 import (
@@ -27,7 +29,7 @@ func TestAnsibleModules(t *testing.T) {
 		lines := []string{"Line/a {task: a, converged: true, path: /etc/app.conf, regexp: '^a =', line: a = 7}", "Line/c {task: c, converged: true, path: /etc/app.conf, line: c = 3}"}
 		a.Noop = true
 		result := a.Report(t, lines...)
-		equal(t, []string{"Line/a: converged changed false to true (noop)", "Line/c: created (noop)"}, linesOf(result))
+		equal(t, []string{"Line/a: converged changed false to true (noop) (unknown: runs the program of the type)", "Line/c: created (noop) (unknown: runs the program of the type)"}, linesOf(result))
 		equal(t, []string{"-a = 1\n+a = 7\n", "+c = 3\n"}, changedLines(result))
 		equal(t, "a = 1\nb = 2\n", a.read(t, "etc/app.conf"))
 		a.Noop = false
@@ -65,7 +67,7 @@ func TestUnsuitableAnsibleModulesAreRefused(t *testing.T) {
 	a := newAuthor(t, "ansible")
 	for module, want := range map[string]string{
 		"wait_for": "the module ansible.builtin.wait_for has no check mode, so Fettle cannot tell whether it has something to change: run it in an Exec with a condition",
-		"template": "a part of the module template runs on Ansible's controller, and there is none: use a kind of Fettle, or another module",
+		"template": "part of the module template runs on Ansible's controller, which Fettle does not have: use a kind of Fettle, or another module",
 		"nosuch":   "Ansible has no module nosuch",
 	} {
 		out, err := a.fettle(t, "type", "new", "Thing", "--ansible", module)

@@ -25,6 +25,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // Programs are paths of the programs that users run.
@@ -45,9 +46,9 @@ type Fleet struct {
 	user      string // the kubeconfig of a user
 }
 
-// patience is about ten times what anything takes with a few nodes. perNode is added for each node.
+// patience is how long anything may take with a few nodes. perNode is added for each node.
 const (
-	patience = 3 * time.Minute
+	patience = patient.Limit
 	perNode  = 200 * time.Millisecond
 )
 

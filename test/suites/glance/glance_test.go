@@ -1,7 +1,9 @@
 package glance_test
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,7 +23,10 @@ import (
 // simulated is the number of simulated nodes.
 const simulated = 200
 
-const transcript = "testdata/transcript.txt"
+const (
+	transcript        = "testdata/transcript.txt"
+	blockedTranscript = "testdata/blocked.txt"
+)
 
 func TestFleetAnswersAsInTheTranscript(t *testing.T) {
 	debian.Require(t)
@@ -35,6 +40,42 @@ func TestFleetAnswersAsInTheTranscript(t *testing.T) {
 	f := glance.Start(t.Context(), t, programs, simulated)
 	f.Drift(t.Context())
 	golden.Text(t, transcript, f.Transcript(t.Context()))
+	f.Block(t.Context())
+	golden.Text(t, blockedTranscript, f.BlockedTranscript(t.Context()))
+	for line, want := range glance.BlockedCodes() {
+		t.Run(line, func(t *testing.T) {
+			out, err := f.Command(t.Context(), line).CombinedOutput()
+			var exit *exec.ExitError
+			if got := 0; err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			} else if exit != nil {
+				got = exit.ExitCode()
+				if got != want {
+					t.Errorf("exit code %d, want %d:\n%s", got, want, out)
+				}
+			} else if want != 0 {
+				t.Errorf("exit code 0, want %d:\n%s", want, out)
+			}
+		})
+	}
+	t.Run("all count alike", func(t *testing.T) { f.CountAlike(t.Context()) })
+	f.Confirm(t.Context())
+}
+
+func TestDocumentedOutputOfABlockedFleetIsTested(t *testing.T) {
+	t.Parallel()
+	const file = "../../../docs/blocked.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested, err := os.ReadFile(blockedTranscript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(page), "```console\n$ kubectl fettle status\n")
+	_, after, _ := strings.Cut(rest, "```\n")
+	golden.Text(t, file, before+"```console\n"+string(tested)+"```\n"+after)
 }
 
 // number and space are what differs between fleets of other sizes.
@@ -71,5 +112,12 @@ func TestAgesAndDurationsAreAlwaysTheSame(t *testing.T) {
 	want := "Nodes  3m total\n\nNODE    SINCE  MESSAGE\nnode-1  1m     since 3m\nnode-2\n\n1 resource in 0.01s\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	got = glance.Steady("To confirm: kubectl annotate fleet fleet fettle.dev/confirm-deselection=2df1a387 --overwrite\n\n" +
+		"NAME    LAST RUN   AGENT         HELD   SILENT\nnode-1  79s        v0.0.0-a+b    2m5s   \n")
+	want = "To confirm: kubectl annotate fleet fleet fettle.dev/confirm-deselection=5ca1ab1e --overwrite\n\n" +
+		"NAME    LAST RUN  AGENT  HELD  SILENT\nnode-1  1m        devel  1m\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("output of kubectl (-want +got):\n%s", diff)
 	}
 }

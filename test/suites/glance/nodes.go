@@ -31,7 +31,8 @@ const (
 // A machine is a real one, with the real agent.
 type machine struct {
 	*debian.Machine
-	name string
+	name  string
+	agent *controlplane.Process
 }
 
 // unit is a service that the machines have.
@@ -93,7 +94,7 @@ func (f *Fleet) startAgent(ctx context.Context, m *machine) error {
 	if err := controlplane.WriteKubeconfig(kubeconfig, cfg, ""); err != nil {
 		return err
 	}
-	f.start(m.name, f.programs.Agent, "-node-name", m.name, "-kubeconfig", kubeconfig, "-host-pid", fmt.Sprint(m.PID()), "-splay", "0s", "-interval", soon.String())
+	m.agent = f.start(m.name, f.programs.Agent, "-node-name", m.name, "-kubeconfig", kubeconfig, "-host-pid", fmt.Sprint(m.PID()), "-splay", "0s", "-interval", soon.String())
 	return nil
 }
 

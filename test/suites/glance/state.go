@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
 // A state is what the cluster knows of the fleet.
@@ -18,6 +19,7 @@ type state struct {
 	counts map[string]v1alpha1.NodeCounts // in the statuses of resources, by kind and name
 	drift  map[string]int                 // how often resources drifted, by kind and name
 	nodes  map[string]bool                // that should have drifted
+	noop   map[string]bool                // nodes that should only report something
 }
 
 // diff is how a state differs from another one; "" if it does not.
@@ -43,7 +45,7 @@ func (f *Fleet) state(ctx context.Context) (state, error) {
 		return s, err
 	}
 	s.Status = overview.StatusOf(nodes, time.Now())
-	s.Problems = nil // their times differ, and the counts have their number
+	s.Problems, s.Others = nil, nil // their times differ, and the counts have their number
 	for _, d := range overview.Drifts(nodes, overview.Query{By: overview.ByResource}) {
 		s.drift[d.Resource] = int(d.Count)
 	}
@@ -53,15 +55,16 @@ func (f *Fleet) state(ctx context.Context) (state, error) {
 // applied is the state after every node has applied its resources.
 func (f *Fleet) applied() state {
 	all := f.Nodes()
-	s := state{counts: map[string]v1alpha1.NodeCounts{}, drift: map[string]int{}, nodes: map[string]bool{}}
-	s.Nodes = overview.NodeCounts{Total: all, Ready: all - 1, Failed: 1}
+	s := state{counts: map[string]v1alpha1.NodeCounts{}, drift: map[string]int{}, nodes: map[string]bool{}, noop: map[string]bool{}}
+	nodes := int32(all) //nolint:gosec // there are fewer
+	s.Nodes = v1alpha1.FleetNodes{Total: nodes, InSync: nodes - 1, Failed: 1}
 	total := int64(perNodeResources*all + perMachineResources*machines)
-	s.Resources = overview.ResourceCounts{Total: total, InSync: total - 1, Failed: 1}
-	everyNode := v1alpha1.NodeCounts{Selected: int32(all), InSync: int32(all)} //nolint:gosec // there are fewer
+	s.Resources = overview.ResourceCounts{Total: total, Counts: nodestate.Counts{InSync: total - 1, Failed: 1}}
+	everyNode := v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}
 	for _, ref := range []string{"File/motd", "File/issue"} {
 		s.counts[ref] = everyNode
 	}
-	everyNode.InSync, everyNode.Failed = everyNode.InSync-1, 1
+	everyNode.InSync, everyNode.Failed, everyNode.OutOfSync = everyNode.InSync-1, 1, 1
 	s.counts["File/ntp"] = everyNode
 	for _, ref := range []string{"File/site", "Package/site-tools", "SystemService/site", "User/deploy"} {
 		s.counts[ref] = v1alpha1.NodeCounts{Selected: machines, InSync: machines}
@@ -87,8 +90,16 @@ func (s *state) reported(ref string, nodes ...string) {
 	s.Drift.Uncorrected += len(nodes)
 	s.Resources.InSync -= int64(len(nodes))
 	s.Resources.Noop += int64(len(nodes))
+	for _, n := range nodes {
+		if !s.noop[n] {
+			s.noop[n] = true
+			s.Nodes.InSync--
+			s.Nodes.OutOfSync++
+		}
+	}
 	counts := s.counts[ref]
-	counts.InSync -= int32(len(nodes)) //nolint:gosec // a few
-	counts.Noop += int32(len(nodes))   //nolint:gosec // a few
+	counts.InSync -= int32(len(nodes))    //nolint:gosec // a few
+	counts.Noop += int32(len(nodes))      //nolint:gosec // a few
+	counts.OutOfSync += int32(len(nodes)) //nolint:gosec // a few
 	s.counts[ref] = counts
 }

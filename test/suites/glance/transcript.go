@@ -54,14 +54,17 @@ func (f *Fleet) Transcript(ctx context.Context) string {
 	return b.String()
 }
 
-// age is an age in a cell of a table, and took the duration of a run.
+// age and version are cells of a table, took the duration of a run, and token that of a hold.
 var (
-	age  = regexp.MustCompile(`^\d+(s|m|m\d+s)$`)
-	took = regexp.MustCompile(` in [0-9.]+m?s\b`)
+	age     = regexp.MustCompile(`^\d+(s|m|m\d+s)$`)
+	version = regexp.MustCompile(`^v\d+\.\d+\.\d+\S*$`)
+	took    = regexp.MustCompile(` in [0-9.]+m?s\b`)
+	token   = regexp.MustCompile(`(confirm-deselection=)[0-9a-f]{8}\b`)
 )
 
-// Steady returns output with one minute for each age in a table, and no durations of runs.
+// Steady returns output with one minute for each age in a table, one version for each agent, one token, and no durations of runs.
 func Steady(output string) string {
+	output = token.ReplaceAllString(output, "${1}5ca1ab1e")
 	var all []string
 	lines := strings.Split(output, "\n")
 	for i := 0; i < len(lines); {
@@ -78,11 +81,13 @@ func Steady(output string) string {
 	return strings.Join(all, "\n")
 }
 
-var header = regexp.MustCompile(`^[A-Z]+(  +[A-Z]+)+ *$`)
+// The names of columns may be two words, as LAST RUN.
+var (
+	header = regexp.MustCompile(`^[A-Z]+( [A-Z]+)*(  +[A-Z]+( [A-Z]+)*)+ *$`)
+	word   = regexp.MustCompile(`[A-Z]+( [A-Z]+)* *`)
+)
 
 func isHeader(line string) bool { return header.MatchString(line) }
-
-var word = regexp.MustCompile(`[A-Z]+ *`)
 
 // table returns the rows of a table with steady ages, in columns as wide as they need to be.
 func table(rows []string) []string {
@@ -95,8 +100,11 @@ func table(rows []string) []string {
 				end = min(len(row), starts[j+1][0])
 			}
 			cell := strings.TrimRight(row[min(at[0], len(row)):end], " ")
-			if age.MatchString(cell) {
+			switch {
+			case age.MatchString(cell):
 				cell = "1m"
+			case version.MatchString(cell):
+				cell = "devel"
 			}
 			cells[i] = append(cells[i], cell)
 			widths[j] = max(widths[j], len(cell))

@@ -37,6 +37,9 @@ func (o object) attempts() map[string]attempt {
 	if o.status {
 		all["update status of"], all["patch status of"], all["apply status of"] = update("status"), patch("status"), apply("status")
 	}
+	if o.kind == "Fleet" {
+		delete(all, "create") // nobody can create another
+	}
 	if o.kind == "Lease" {
 		all["take over"] = takeOver
 		all["prolong"] = prolong

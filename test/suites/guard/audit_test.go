@@ -3,6 +3,7 @@ package guard_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ func TestRefusalIsAudited(t *testing.T) {
 	agent := actAs(t, plane.Config, admin, "fettle-nodes", "fettle-nodeagent", "node-a").Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))
 	manager := actAs(t, plane.Config, admin, "fettle-system", "fettle-manager", "").Resource(v1alpha1.GroupVersion.WithResource("files"))
 
+	writes := 0 // each has another content, since the policy permits a write that changes nothing
 	for name, tt := range map[string]struct {
 		write func() error
 		want  failure
@@ -50,7 +52,8 @@ func TestRefusalIsAudited(t *testing.T) {
 		},
 		"the manager": {
 			func() error {
-				_, err := manager.Patch(t.Context(), "motd", types.MergePatchType, []byte(`{"spec":{"content":"mine"}}`), metav1.PatchOptions{})
+				writes++
+				_, err := manager.Patch(t.Context(), "motd", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"content":"mine %d"}}`, writes), metav1.PatchOptions{})
 				return wantRefusal(err, "fettle-manager")
 			},
 			failure{

@@ -26,6 +26,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const (
@@ -112,6 +113,7 @@ func (c *cluster) populate(t *testing.T) {
 		c.add(t, "leases", false, lease(namespace, node))
 	}
 	c.add(t, "leases", false, lease("kube-system", "node-a"))
+	c.add(t, "fleets", true, &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}})
 	entries := []v1alpha1.CatalogEntry{{Kind: "File", Name: "motd", Attributes: &runtime.RawExtension{Raw: []byte(`{"path":"/etc/motd"}`)}}}
 	c.add(t, "catalogs", false, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name(entries)}, Count: 1, Entries: entries})
 	file := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: "motd"}}
@@ -192,7 +194,7 @@ func must(t *testing.T, err error) {
 func until(t *testing.T, what string, done func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) {
 		last = done()
 		return last == nil, nil
 	})

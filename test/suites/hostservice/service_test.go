@@ -22,6 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
@@ -124,12 +125,8 @@ func TestAgentAsServiceOfItsHost(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("is followed by the agent in the pod within a second", func(t *testing.T) {
-		begun := time.Now()
+	t.Run("is followed by the agent in the pod", func(t *testing.T) {
 		w.until(t, "the pod takes over", func() bool { return strings.Contains(logs.String(), "this agent takes over") })
-		if took := time.Since(begun); took > time.Second {
-			t.Errorf("it took %s", took)
-		}
 	})
 	t.Run("is not purged while another agent acts", func(t *testing.T) {
 		out, err := w.machine.Command(t.Context(), dir+"fettle", "agent", "uninstall", "--purge").CombinedOutput()
@@ -233,7 +230,7 @@ func (w *world) ready(t *testing.T) bool {
 
 func (w *world) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	const limit, poll = time.Minute, 50 * time.Millisecond
+	const limit, poll = patient.Limit, 50 * time.Millisecond
 	for deadline := time.After(limit); !holds(); {
 		select {
 		case <-deadline:

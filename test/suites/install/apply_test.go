@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const manifests = "../../../config/default"
@@ -120,7 +121,7 @@ func TestSamplesAreAppliedThroughKustomize(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	c.must("apply", "-k", root+"/config/crd")
-	c.must("wait", "--for=condition=Established", "--timeout=1m", "crd", "--all")
+	c.must("wait", "--for=condition=Established", "--timeout="+patient.Limit.String(), "crd", "--all")
 	c.must("apply", "-k", root+"/config/samples")
 	if lines := changed(c.must("apply", "-k", root+"/config/samples")); len(lines) > 0 {
 		t.Errorf("applying again:\n%s", strings.Join(lines, ""))

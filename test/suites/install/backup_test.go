@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 // motd is a resource that replaces a file.
@@ -17,11 +18,7 @@ const motd = `{apiVersion: fettle.dev/v1alpha1, kind: File, metadata: {name: mot
 func TestStateSurvivesBackupAndRestoreAsDocumented(t *testing.T) {
 	t.Parallel()
 	host := debian.Root(t)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(host, "usr/bin/fettle"), root+"/cmd/fettle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program.Build(t, "fettle", filepath.Join(host, "usr/bin/fettle"))
 	for name, text := range map[string]string{"etc/motd": "old\n", "motd.yaml": motd} {
 		if err := os.WriteFile(filepath.Join(host, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const chart = root + "/charts/fettle"
@@ -210,7 +212,7 @@ func TestChartInstallsUpgradesTestsAndUninstalls(t *testing.T) {
 	if !strings.Contains(names(), "oldname") {
 		t.Fatalf("the old CRD has %s", names())
 	}
-	c.must("wait", "--for=condition=Established", "--timeout=1m", "crd", "--all")
+	c.must("wait", "--for=condition=Established", "--timeout="+patient.Limit.String(), "crd", "--all")
 	c.must("apply", "-f", root+"/config/samples/group.yaml")
 	mustHelm(t, c.kubeconfig, append([]string{"upgrade"}, append(release, chart, "--set", "agent.maxUnavailable=5%,reportsAPI.enabled=true")...)...) // no manager serves it
 	if strings.Contains(names(), "oldname") {
@@ -240,7 +242,7 @@ func (c cluster) runTestPods(release []string) {
 	c.t.Helper()
 	ended := make(chan string, 1)
 	go func() {
-		code, out := helm(c.t, c.kubeconfig, append([]string{"test", "--timeout=2m"}, release...)...)
+		code, out := helm(c.t, c.kubeconfig, append([]string{"test", "--timeout=" + patient.Limit.String()}, release...)...)
 		if code == 0 {
 			out = ""
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // dnszones defines a kind of an external type.
@@ -31,18 +33,19 @@ func TestRolesGrantWhatTheirNamesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.must("apply", "-f", crd)
-	c.must("wait", "--for=condition=Established", "crd/dnszones.types.fettle.dev", "--timeout=1m")
+	c.must("wait", "--for=condition=Established", "crd/dnszones.types.fettle.dev", "--timeout="+patient.Limit.String())
 	requests := []string{
 		"get files.fettle.dev", "watch nodecatalogs.fettle.dev", "list catalogs.fettle.dev", "list nodes",
 		"create files.fettle.dev", "delete execs.fettle.dev", "deletecollection users.fettle.dev", "patch files.fettle.dev/status",
 		"list dnszones.types.fettle.dev", "create dnszones.types.fettle.dev", "create externaltypes.fettle.dev", "deletecollection dnszones.types.fettle.dev",
 		"patch nodecatalogs.fettle.dev/status", "create catalogs.fettle.dev", "get secrets",
+		"patch fleets.fettle.dev", "patch nodecatalogs.fettle.dev", "create nodecatalogs.fettle.dev", "delete fleets.fettle.dev", "patch fleets.fettle.dev/status",
 	}
 	for role, want := range map[string][]string{
 		"fettle-viewer":  {requests[0], requests[1], requests[2], requests[8]},
 		"fettle-planner": {requests[0], requests[1], requests[2], requests[3], requests[8]},
-		"fettle-editor":  {requests[0], requests[1], requests[2], requests[4], requests[5], requests[8], requests[9], requests[10]},
-		"fettle-admin":   {requests[0], requests[1], requests[2], requests[4], requests[5], requests[6], requests[8], requests[9], requests[10], requests[11]},
+		"fettle-editor":  {requests[0], requests[1], requests[2], requests[4], requests[5], requests[8], requests[9], requests[10], requests[15], requests[16]},
+		"fettle-admin":   {requests[0], requests[1], requests[2], requests[4], requests[5], requests[6], requests[8], requests[9], requests[10], requests[11], requests[15], requests[16]},
 	} {
 		c.must("create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
 		var got []string

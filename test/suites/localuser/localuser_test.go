@@ -21,6 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/test/fixtures/budget"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -40,7 +41,7 @@ var changing = []string{"home/zed", "srv/app", "srv/copy", "tmp", "var/lib"}
 // program of the user's runs with root's rights.
 func FuzzHostileUser(f *testing.F) {
 	debian.Require(f)
-	for i := range seeds {
+	for i := range budget.Events(f, 15, 150) {
 		f.Add(seed(i))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
@@ -63,9 +64,8 @@ func FuzzHostileUser(f *testing.F) {
 	})
 }
 
-// The bounds of an input: how many seeds run in each test, and how many catalogs run and how often the user acts for one.
+// The bounds of an input: how many catalogs run, and how often the user acts for one.
 const (
-	seeds    = 150
 	mostRuns = 8
 	mostActs = 200
 )

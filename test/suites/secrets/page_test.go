@@ -21,8 +21,8 @@ func (w *world) pages() map[string]string {
 		nodes, nodesErr := fleet.Nodes()
 		_, candidatesErr := fleet.Candidates()
 		resources, resourcesErr := fleet.Resources(w.t.Context())
-		_, historyErr := fleet.History()
-		err := errors.Join(nodesErr, candidatesErr, resourcesErr, historyErr)
+		_, statusErr := fleet.FleetStatus()
+		err := errors.Join(nodesErr, candidatesErr, resourcesErr, statusErr)
 		if !errors.Is(err, live.ErrReading) {
 			must(w.t, err)
 			for _, n := range nodes {

@@ -43,11 +43,12 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const (
 	interval = 10 * time.Minute
-	limit    = time.Minute // about ten times longer than any step here
+	limit    = patient.Limit
 
 	// marked occurs in every secret value and nowhere else.
 	marked = "Marked-5ecret-Value"

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -14,26 +12,9 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// The recorded objects are those of the older version after its first change. FETTLE_SKEW_RECORD=1 records them again.
+// The recorded objects are those of the older version after its first change. FETTLE_SKEW_RECORD=1 records them again
+// during TestVersionsWorkTogether.
 const recordedCatalogs, recordedNode = "testdata/catalogs.yaml", "testdata/nodecatalog.yaml"
-
-func record(t *testing.T, w *world) {
-	t.Helper()
-	if os.Getenv("FETTLE_SKEW_RECORD") == "" {
-		return
-	}
-	var catalogs v1alpha1.CatalogList
-	must(t, w.admin.List(t.Context(), &catalogs))
-	var nc v1alpha1.NodeCatalog
-	must(t, w.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc))
-	nc.ManagedFields = nil
-	nc.Status.Facts = &runtime.RawExtension{Raw: []byte(`{"kernel":"Linux"}`)} // the others describe the machine of the test
-	for file, object := range map[string]any{recordedCatalogs: catalogs, recordedNode: nc} {
-		text, err := yaml.Marshal(object)
-		must(t, err)
-		must(t, os.WriteFile(file, text, 0o644))
-	}
-}
 
 func TestAgentUnderstandsWhatAnOlderManagerPublished(t *testing.T) {
 	var catalogs v1alpha1.CatalogList
@@ -82,4 +63,11 @@ func decode(t *testing.T, file string, into any) {
 	text, err := os.ReadFile(file)
 	must(t, err)
 	must(t, yaml.UnmarshalStrict(text, into))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,3 +1,5 @@
+//go:build rare
+
 package skew_test
 
 import (
@@ -11,7 +13,9 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -52,6 +56,24 @@ func TestVersionsWorkTogether(t *testing.T) {
 	step("only the manager is older", func() { w.startManager(before) })
 	step("only the agent is newer", func() { w.install(before) })
 	step("everything is older again", func() { w.startAgent(before) })
+}
+
+func record(t *testing.T, w *world) {
+	t.Helper()
+	if os.Getenv("FETTLE_SKEW_RECORD") == "" {
+		return
+	}
+	var catalogs v1alpha1.CatalogList
+	must(t, w.admin.List(t.Context(), &catalogs))
+	var nc v1alpha1.NodeCatalog
+	must(t, w.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc))
+	nc.ManagedFields = nil
+	nc.Status.Facts = &runtime.RawExtension{Raw: []byte(`{"kernel":"Linux"}`)} // the others describe the machine of the test
+	for file, object := range map[string]any{recordedCatalogs: catalogs, recordedNode: nc} {
+		text, err := yaml.Marshal(object)
+		must(t, err)
+		must(t, os.WriteFile(file, text, 0o644))
+	}
 }
 
 // A change is a File, an Exec, and a File with a sealed value, which are created and removed together.

@@ -1,3 +1,5 @@
+//go:build rare
+
 package skew_test
 
 import (

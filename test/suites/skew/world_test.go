@@ -1,3 +1,5 @@
+//go:build rare
+
 package skew_test
 
 import (
@@ -17,11 +19,12 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 const (
 	node  = "web-1"
-	limit = time.Minute // about ten times longer than any step here
+	limit = patient.Limit
 	// protected is a label that kubelets may not set; secrets require one.
 	protected = "node-restriction.kubernetes.io/tier"
 )
@@ -60,7 +63,7 @@ func (w *world) install(v version) {
 		args = append(args, "-f", v.config(folder))
 	}
 	controlplane.Kubectl(w.t, w.kubeconfig, args...)
-	controlplane.Kubectl(w.t, w.kubeconfig, "wait", "--for=condition=Established", "crd", "--all", "--timeout=1m")
+	controlplane.Kubectl(w.t, w.kubeconfig, "wait", "--for=condition=Established", "crd", "--all", "--timeout="+limit.String())
 }
 
 // startManager replaces the manager by that of a version, with the permissions of its service account.
@@ -133,11 +136,4 @@ func (w *world) host(path string) string {
 		return ""
 	}
 	return string(text)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -22,7 +22,12 @@ func TestHistoryHasAColumnForEachHour(t *testing.T) {
 	}
 	shown := []v1alpha1.FleetHour{hour(0, 6, 2, 1, 1), hour(2, 0, 5, 0, 0), hour(167, 10, 0, 0, 0)}
 	all := append([]v1alpha1.FleetHour{hour(-1, 1, 0, 0, 0), hour(1, 0, 0, 0, 0), hour(168, 1, 0, 0, 0)}, shown...)
-	want := chart.History{Width: 1008, Height: 120, Columns: []chart.Column{
+	day := func(day int, x float64) chart.Day {
+		return chart.Day{Begin: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), X: x}
+	}
+	want := chart.History{Width: 1008, Height: 120, Most: 10, Days: []chart.Day{
+		day(4, 100*11./168), day(5, 100*35./168), day(6, 100*59./168), day(7, 100*83./168), day(8, 100*107./168), day(9, 100*131./168), day(10, 100*155./168),
+	}, Columns: []chart.Column{
 		{FleetHour: shown[0], X: 1002, Parts: []chart.Part{{"InSync", 48, 72}, {"Drifting", 24, 24}, {"Failed", 12, 12}, {"Unknown", 0, 12}}},
 		{FleetHour: shown[1], X: 990, Parts: []chart.Part{{"Drifting", 60, 60}}},
 		{FleetHour: shown[2], X: 0, Parts: []chart.Part{{"InSync", 0, 120}}},

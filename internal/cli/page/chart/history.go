@@ -10,6 +10,14 @@ import (
 type History struct {
 	Width, Height int
 	Columns       []Column
+	Days          []Day
+	Most          int32 // nodes in an hour, which have the whole height
+}
+
+// A Day is where one begins.
+type Day struct {
+	Begin time.Time
+	X     float64 // in percent of the width
 }
 
 // A Column is an hour.
@@ -41,6 +49,7 @@ func HistoryOf(all []v1alpha1.FleetHour, now time.Time) History {
 	for _, hour := range all {
 		most = max(most, total(hour))
 	}
+	h.Most, h.Days = most, days(now)
 	for _, hour := range all {
 		ago := int(now.Truncate(time.Hour).Sub(hour.Hour.Time) / time.Hour)
 		if ago < 0 || ago >= hours || total(hour) == 0 {
@@ -49,6 +58,18 @@ func HistoryOf(all []v1alpha1.FleetHour, now time.Time) History {
 		h.Columns = append(h.Columns, Column{hour, (hours - 1 - ago) * ColumnWidth, parts(hour, float64(historyHeight)/float64(most))})
 	}
 	return h
+}
+
+// days returns the days that begin in the last 168 hours, in UTC.
+func days(now time.Time) (all []Day) {
+	end := now.UTC().Truncate(time.Hour).Add(time.Hour)
+	begin := end.Add(-hours * time.Hour)
+	for day := begin.Truncate(24 * time.Hour); day.Before(end); day = day.Add(24 * time.Hour) {
+		if !day.Before(begin) {
+			all = append(all, Day{day, 100 * float64(day.Sub(begin)) / float64(hours*time.Hour)})
+		}
+	}
+	return all
 }
 
 func total(h v1alpha1.FleetHour) int32 { return h.InSync + h.Drifting + h.Failed + h.Unknown }

@@ -35,7 +35,7 @@ type Options struct {
 	PID int
 	// Chroot runs commands in our own namespaces, chrooted into Root.
 	Chroot bool
-	// Transient runs Detached commands in a transient unit if systemd runs the host.
+	// Transient runs Detached commands in a transient unit if systemd runs the host. It has no effect with Chroot.
 	Transient bool
 }
 
@@ -60,6 +60,8 @@ func New(files Files, opts Options) (*Runner, error) {
 		r.namespaces, r.start = ns, ns.launcher(opts.Root)
 	case opts.Chroot:
 		r.start, r.transient = startChrooted(opts.Root), false
+	default:
+		r.transient = opts.Transient && underSystemd()
 	}
 	return r, nil
 }
@@ -77,7 +79,8 @@ func (r *Runner) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 }
 
 // Run runs a command. The end of ctx does not stop a Detached command, because it may be a package
-// installation. Only its Timeout does and, if it is our child, an abort ([host.WithAbort]), which would orphan it.
+// installation. Only its Timeout does and, if it is our child, an abort ([host.WithAbort]), which would orphan it. An abort
+// leaves a transient unit to the next [Runner.Resume] or Run of its owner.
 // Its Confinement is never ReadOnly.
 func (r *Runner) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	if cmd.Confinement != nil {
@@ -101,7 +104,7 @@ func (r *Runner) run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 		return res, commandError(cmd, err)
 	}
 	if r.transient && r.hasSystemd() {
-		res, err := r.runTransient(context.WithoutCancel(ctx), cmd)
+		res, err := r.runTransient(host.UntilAbort(ctx), cmd)
 		return res, commandError(cmd, err)
 	}
 	res, err := r.runDetached(host.UntilAbort(ctx), cmd)

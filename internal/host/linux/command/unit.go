@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,15 @@ import (
 func (r *Runner) hasSystemd() bool {
 	info, err := r.files.Stat("/run/systemd/system")
 	return err == nil && info.IsDir()
+}
+
+// underSystemd reports whether the machine of this process is one of systemd: in a container and in a chroot, /run/systemd
+// may be that of another one, whose units have other files. Only root can find out, and only root can start units there.
+func underSystemd() bool {
+	var here, first unix.Stat_t
+	name, err := os.ReadFile("/proc/1/comm")
+	return err == nil && string(name) == "systemd\n" &&
+		unix.Stat("/", &here) == nil && unix.Stat("/proc/1/root/", &first) == nil && here.Dev == first.Dev && here.Ino == first.Ino
 }
 
 // unitScript runs in the unit, with the directory of the unit and a limit of bytes for each output before the
@@ -72,8 +82,14 @@ func (r *Runner) runTransient(ctx context.Context, cmd host.Cmd) (host.Result, e
 		return host.Result{}, errors.Join(err, s.Close())
 	}
 	res, err := r.runUnit(ctx, u, s)
-	return res, errors.Join(err, r.forget(u.name), s.Close())
+	if !errors.Is(err, errLeft) {
+		err = errors.Join(err, r.forget(u.name))
+	}
+	return res, errors.Join(err, s.Close())
 }
+
+// errLeft is the error of a unit that may still run.
+var errLeft = errors.New("aborted")
 
 // cause returns why a directory cannot be entered: the error of its path or, without one, that it is no directory.
 func cause(err error) error {
@@ -84,9 +100,9 @@ func cause(err error) error {
 }
 
 func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (host.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.cmd.Timeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.cmd.Timeout)
 	defer cancel()
-	waitKill := r.killAtEnd(ctx, u.name)
+	waitKill := r.killAtEnd(limit, u.name)
 	p := &process{cmd: host.Cmd{
 		Args:    u.argv(),
 		Env:     []string{"PATH=" + host.SearchPath, "LC_ALL=C.UTF-8"},
@@ -94,20 +110,23 @@ func (r *Runner) runUnit(ctx context.Context, u unit, s *streams) (host.Result, 
 		Timeout: u.cmd.Timeout + unitGrace,
 	}}
 	stop := s.trim(u.cmd.MaxOutput + 1)
-	_, runErr := p.run(context.WithoutCancel(ctx), r, s.wire)
+	_, runErr := p.run(ctx, r, s.wire)
 	stop()
 	waitKill()
-	if ctx.Err() != nil {
+	if limit.Err() != nil {
 		_, _ = r.systemctl(ctx, "reset-failed", u.name+".service") // otherwise the failed unit may stay in systemd's list
 	}
 	res, ended, err := r.result(u.name, u.cmd.MaxOutput)
 	if ended || err != nil {
 		return res, err
 	}
+	if ctx.Err() != nil && limit.Err() == nil {
+		return res, fmt.Errorf("%w, but transient unit %s may still run it: the next run waits for that; systemctl stop %s ends it", errLeft, u.name, u.name)
+	}
 	if res, err = s.output(u.cmd.MaxOutput); err != nil {
 		return res, err
 	}
-	return res, r.unitError(ctx, u, res, runErr)
+	return res, r.unitError(limit, u, res, runErr)
 }
 
 // unitError says why a unit did not report the exit code of its command.

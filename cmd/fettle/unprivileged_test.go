@@ -1,0 +1,123 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	programs "github.com/fettle-dev/fettle/test/fixtures/program"
+)
+
+// nobody is a user who may do nothing in particular.
+const nobody = 65534
+
+const unprivilegedManifest = `apiVersion: fettle.dev/v1alpha1
+kind: File
+metadata: {name: motd}
+spec: {nodeSelector: {}, path: /etc/motd, content: "new\n"}
+---
+apiVersion: fettle.dev/v1alpha1
+kind: File
+metadata: {name: issue}
+spec: {nodeSelector: {}, path: /etc/issue, content: "same\n"}
+---
+apiVersion: fettle.dev/v1alpha1
+kind: File
+metadata: {name: private}
+spec: {nodeSelector: {}, path: /etc/private, content: "new\n"}
+---
+apiVersion: fettle.dev/v1alpha1
+kind: File
+metadata: {name: missing}
+spec: {nodeSelector: {}, path: /etc/missing, content: "new\n"}
+`
+
+// said is what a process said, with N for durations.
+type said struct {
+	Code     int
+	Out, Err string
+}
+
+// calls returns functions that run fettle on a root with a state that only root can read, as root and as nobody.
+func calls(t *testing.T) (dir string, asRoot, asNobody func(args ...string) said) {
+	t.Helper()
+	debian.Require(t)
+	dir = filepath.Join(t.TempDir(), "root")
+	for _, d := range []string{"etc", "var/lib"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	above := filepath.Dir(dir)
+	for _, d := range []string{above, filepath.Dir(above)} { // which others may not enter by default
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(above, "fettle")
+	programs.Build(t, "fettle", program)
+	as := func(uid uint32) func(args ...string) said {
+		return func(args ...string) said {
+			cmd := exec.CommandContext(t.Context(), program, args...)
+			var out, stderr strings.Builder
+			cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(unprivilegedManifest), &out, &stderr, above
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+			_ = cmd.Run() // the exit code says it
+			clean := func(s string) string {
+				return regexp.MustCompile(`in [0-9.]+s\n`).ReplaceAllString(strings.ReplaceAll(s, dir, "ROOT"), "in N\n")
+			}
+			return said{cmd.ProcessState.ExitCode(), clean(out.String()), clean(stderr.String())}
+		}
+	}
+	return dir, as(0), as(nobody)
+}
+
+func TestOrdinaryUserIsToldWhatAPlanCannotKnow(t *testing.T) {
+	dir, asRoot, asNobody := calls(t)
+	for name, content := range map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/motd": "old\n", "etc/issue": "same\n", "etc/private": "old\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "etc/private"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := asRoot("enable", "--root", dir); got.Code != 0 {
+		t.Fatal(got)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "var/lib/fettle"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := said{
+		Code: 6,
+		Out: "File/motd: changed content (noop)\n" +
+			"File/missing: created (noop)\n" +
+			"4 resources: 1 in sync, 0 changed, 0 refreshed, 2 noop, 0 skipped, 1 failed in N\n",
+		Err: "note: cannot tell whether runs are disabled on this host: open ROOT/var/lib/fettle/disabled.json: permission denied\n" +
+			"warning: the state in ROOT/var/lib/fettle cannot be read by this user: it is unknown which refreshes are pending, which drift is " +
+			"corrective, what was audited before and which contents are secrets, so no content is shown; root can read it\n" +
+			"File/private: cannot read the present state: cannot read content: open /etc/private: permission denied\n",
+	}
+	// Whether there is a state, and whether runs are disabled, makes no difference to who can't see it.
+	for _, before := range [][]string{nil, {"plan", "-f", "-", "--root", dir}, {"disable", "--root", dir, "a reason"}, {"enable", "--root", dir}} {
+		if before != nil {
+			asRoot(before...)
+		}
+		if diff := cmp.Diff(want, asNobody("plan", "-f", "-", "--root", dir, "--detailed-exitcodes")); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", before, diff)
+		}
+	}
+	if diff := cmp.Diff(said{Out: "4 resources are valid\n"}, asNobody("validate", "-f", "-")); diff != "" {
+		t.Errorf("validate (-want +got):\n%s", diff)
+	}
+	if got := asNobody("apply", "-f", "-", "--root", dir); got.Code != 1 || !strings.Contains(got.Err, "permission denied; run fettle as root, or give a --state-dir of your own\n") || strings.Contains(got.Err, "enable them") {
+		t.Errorf("apply: %+v", got)
+	}
+}

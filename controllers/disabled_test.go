@@ -1,0 +1,138 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+func patchFleet(ctx context.Context, patch string) {
+	GinkgoHelper()
+	Expect(k8s.Patch(ctx, overview(ctx), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+}
+
+// fleetDisabled returns what the NodeCatalogs of nodes have from the Fleet, as "reason until".
+func fleetDisabled(ctx context.Context, nodes ...string) (all []string) {
+	GinkgoHelper()
+	for _, name := range nodes {
+		d := nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec.FleetDisabled
+		switch {
+		case d == nil:
+			all = append(all, "enabled")
+		case d.Until == nil:
+			all = append(all, d.Reason)
+		default:
+			all = append(all, d.Reason+" "+d.Until.UTC().Format(time.RFC3339))
+		}
+	}
+	return all
+}
+
+// reportsDisabled reports, as an agent would, that runs are disabled.
+func reportsDisabled(ctx context.Context, node, why string) {
+	GinkgoHelper()
+	setStatus(ctx, node, func(s *v1alpha1.NodeCatalogStatus) {
+		for _, c := range []metav1.Condition{
+			{Type: "Ready", Status: "False", Reason: "Disabled", Message: why}, {Type: "Stalled", Status: "True", Reason: "Disabled", Message: why},
+		} {
+			meta.SetStatusCondition(&s.Conditions, c)
+		}
+	})
+}
+
+var _ = Describe("A Fleet that is disabled", Serial, func() {
+	It("disables all nodes, and those that join, and leaves what they are to have as it is", func(ctx SpecContext) {
+		w := webServers(ctx)
+		patchNodeCatalog(ctx, "n1", `{"spec":{"disabled":{"reason":"by hand"}}}`)
+		_, digest := entries(ctx, NewWithT(GinkgoT()), "n2")
+		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze","until":"2026-01-05T06:00:00Z"}}}`)
+		w.pass(ctx)
+		Expect(fleetDisabled(ctx, "n1", "n2", "n3")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "by hand"}))
+		_, after := entries(ctx, NewWithT(GinkgoT()), "n2")
+		Expect(after).To(Equal(digest))
+		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"), "nothing is pending for that")
+		before := versions(ctx)
+		w.pass(ctx)
+		Expect(versions(ctx)).To(Equal(before))
+
+		By("a node that joins, and a change of a resource")
+		create(ctx, node("n4", "web"))
+		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		w.pass(ctx)
+		Expect(fleetDisabled(ctx, "n1", "n4")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
+
+		By("other words without a time")
+		patchFleet(ctx, `{"spec":{"disabled":{"reason":"longer","until":null}}}`)
+		w.pass(ctx)
+		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+
+		By("a deletion of the Fleet, which enables nobody")
+		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
+		w.pass(ctx)
+		w.pass(ctx)
+		Expect(overview(ctx).Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "longer"}))
+		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+
+		By("another manager, and the end")
+		w = next(w)
+		w.pass(ctx)
+		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+		patchFleet(ctx, `{"spec":{"disabled":null}}`)
+		w.pass(ctx)
+		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("enabled"))
+	})
+
+	It("disables a large fleet in portions", func(ctx SpecContext) {
+		w := newWorld()
+		w.fleet.LeaseDuration = longLease
+		const nodes = 165
+		var names []string
+		for i := range nodes {
+			names = append(names, fmt.Sprintf("n%03d", i))
+			create(ctx, node(names[i], "web"))
+		}
+		w.pass(ctx)
+		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
+		count := func() (n int) {
+			for _, is := range fleetDisabled(ctx, names...) {
+				if is == "freeze" {
+					n++
+				}
+			}
+			return n
+		}
+		Expect(w.pass(ctx)).To(BeNumerically("<=", time.Second), "the others follow soon")
+		Expect(count()).To(Equal(160))
+		w.pass(ctx)
+		Expect(count()).To(Equal(nodes))
+	})
+
+	It("is named by a deletion that waits, and counted", func(ctx SpecContext) {
+		w := settled(ctx, "n1", "n2")
+		w.fleet.LeaseDuration = longLease
+		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
+		w.pass(ctx)
+		for _, name := range []string{"n1", "n2"} {
+			applied(ctx, name) // what it has is the same
+			reportsDisabled(ctx, name, "runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all")
+		}
+		w.pass(ctx)
+		Expect(overview(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 2, Disabled: 2}))
+		Expect(counts(ctx, "b")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Disabled: 2}))
+		Expect(said(ctx, "b")).To(ContainElement("Ready=False Disabled"))
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.pass(ctx)
+		Expect(messageOf(ctx, "a", "Reconciling")).To(HavePrefix("deletionPolicy Delete: 2 nodes have yet to clean up: " +
+			"n1 (Pending: runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all), n2 (Pending: "))
+	})
+})

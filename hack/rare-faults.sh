@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Runs the tests that search for rare faults by kills, races or random inputs: those in files that take the number of
+# their events from test/fixtures/budget, and those with the build tag rare, which are too long for make test.
+# FETTLE_RARE_FAULTS=n makes n times as many events, and FETTLE_RARE_FAULTS_SEED=n repeats a search. The arguments
+# are flags and packages of go test; the default is every package with such a test.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export FETTLE_RARE_FAULTS=${FETTLE_RARE_FAULTS:-1}
+
+mapfile -t files < <(grep -rlE --include='*_test.go' 'budget\.(Events|Random)\(|^//go:build rare$' controllers hack internal nodeagent providers test/suites)
+tests=$(grep -hoP '^func \K(Test|Fuzz)\w+(?=\([tf] )' "${files[@]}" | paste -sd '|')
+mapfile -t packages < <(dirname "${files[@]/#/./}" | sort -u)
+for argument in "$@"; do
+	case $argument in ./*) packages=() ;; esac
+done
+
+set -x
+go test -tags rare -count=1 -run "^($tests)\$" "$@" "${packages[@]}"

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/engine"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+)
+
+// cards are things whose provider knows less than it will know once it has written: until then, a property in doubts seems out of
+// sync. An honest one admits that.
+func (w *world) cards(doubts map[string]bool, honest bool) map[string]resource.Kind {
+	typ := w.typ("Card", []resource.Provider[thing]{plain{w, "hand"}})
+	typ.SideEffects = true
+	for i := range typ.Properties {
+		p := &typ.Properties[i]
+		inSync := p.InSync
+		p.InSync = func(is, want thing) bool { return !doubts[p.Name] && inSync(is, want) }
+		if honest {
+			p.Unknown = func(thing, thing) string {
+				if doubts[p.Name] {
+					return "the list is old"
+				}
+				return ""
+			}
+		}
+	}
+	return map[string]resource.Kind{"Card": bound.Kind(typ)}
+}
+
+// Only what is read after a write says what it changed.
+func TestEventsSayWhatWasChanged(t *testing.T) {
+	const quietly, aloud = `{"color":"red"}`, `{"ensure":"present","color":"red"}`
+	for name, c := range map[string]struct {
+		is         thing
+		attributes string
+		doubts     []string
+		write      func(*world)
+		did, want  []string
+	}{
+		"what has the same value was not changed": {
+			is: colored("red"), attributes: quietly, doubts: []string{"color"},
+			did: []string{"write a (color)"}, want: []string{"Card/a InSync", "Thing/s InSync"},
+		},
+		"what has another value was changed": {
+			is: colored("blue"), attributes: quietly, doubts: []string{"color"},
+			did:  []string{"write a (color)", "refresh s"},
+			want: []string{"Card/a Changed", "  color changed blue to red", "Thing/s Refreshed", "  refreshed by 1 event"},
+		},
+		"a change without effect fails": {
+			is: colored("blue"), attributes: quietly, doubts: []string{"color"},
+			write: func(w *world) { w.forgets["a"] = true },
+			did:   []string{"write a (color)"},
+			want: []string{
+				"Card/a Failed", "  the change did not take effect: color is blue, should be red",
+				"Thing/s Skipped", "  skipped because of failed dependencies: Card/a",
+			},
+		},
+		"what vanished was not changed": {
+			is: colored("blue"), attributes: aloud, doubts: []string{"color"},
+			write: func(w *world) { w.forgets["a"] = true; delete(w.things, "a") },
+			did:   []string{"write a (color)"},
+			want: []string{
+				"Card/a Failed", "  the change did not take effect: ensure is absent, should be present",
+				"Thing/s Skipped", "  skipped because of failed dependencies: Card/a",
+			},
+		},
+		"what nobody knows about ensure hides no other change": {
+			is: colored("blue"), attributes: aloud, doubts: []string{"ensure"},
+			write: func(w *world) { w.things["a"] = colored("red"); w.forgets["a"] = true },
+			did:   []string{"write a (ensure)", "refresh s"},
+			want:  []string{"Card/a Changed", "  color changed blue to red", "Thing/s Refreshed", "  refreshed by 1 event"},
+		},
+	} {
+		for honest, did := range map[bool][]string{false: c.did, true: c.did} {
+			w, store, doubts := newWorld(), newMemory(), map[string]bool{}
+			w.things["a"], w.things["s"] = c.is, redThing("s")
+			for _, property := range c.doubts {
+				doubts[property] = true
+			}
+			w.onWrite = func(string) {
+				clear(doubts)
+				if c.write != nil {
+					c.write(w)
+				}
+			}
+			if honest && c.doubts[0] == resource.Ensure {
+				did = []string{"write a (ensure color)", "refresh s"}
+			}
+			report := transact(t, []resource.Item{
+				w.itemOf(t, w.cards(doubts, honest), "Card/a", c.attributes, "notify:Thing/s"), w.item(t, "Thing/s", `{"color":"red"}`),
+			}, storing(store))
+			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
+				t.Errorf("%s (honest: %v): report (-want +got):\n%s", name, honest, diff)
+			}
+			if diff := cmp.Diff(did, w.log); diff != "" {
+				t.Errorf("%s (honest: %v): done (-want +got):\n%s", name, honest, diff)
+			}
+			if report.Counts.OutOfSync != report.Counts.Changed+report.Counts.Failed {
+				t.Errorf("%s (honest: %v): counts are %+v", name, honest, report.Counts)
+			}
+			if len(store.armed) > 0 && report.Counts.Failed == 0 {
+				t.Errorf("%s (honest: %v): refreshes are left: %v", name, honest, store.armed)
+			}
+		}
+	}
+}
+
+// What only a write could tell is still unknown if it does not.
+func TestDoubtThatRemainsIsAFailure(t *testing.T) {
+	w := newWorld()
+	w.things["a"] = colored("red")
+	report := transact(t, []resource.Item{w.itemOf(t, w.cards(map[string]bool{"color": true}, true), "Card/a", `{"color":"red"}`)})
+	want := []string{"Card/a Failed", "  the change did not take effect: whether color is in sync is unknown: the list is old"}
+	if diff := cmp.Diff(want, lines(report)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNoopReportsWhatIsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		is         thing
+		attributes string
+		doubt      string
+		want       []string
+	}{
+		"a property": {colored("red"), `{"color":"red"}`, "color", []string{
+			"Card/a Noop", "  color may change from red (noop) (unknown: the list is old)",
+			"Thing/s Noop", "  may be refreshed by 1 event (noop) (unknown: comes after Card/a)",
+		}},
+		"ensure, besides another property that differs": {colored("blue"), `{"ensure":"present","color":"red"}`, "ensure", []string{
+			"Card/a Noop", "  ensure may change from present (noop)", "  color changed blue to red (noop) (unknown: the list is old)",
+			"Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)",
+		}},
+		"nothing": {colored("blue"), `{"ensure":"present","color":"red"}`, "", []string{
+			"Card/a Noop", "  color changed blue to red (noop)", "Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)",
+		}},
+	} {
+		w := newWorld()
+		w.things["a"], w.things["s"] = c.is, redThing("s")
+		kinds := w.cards(map[string]bool{c.doubt: true}, true)
+		items := []resource.Item{w.itemOf(t, kinds, "Card/a", c.attributes, "notify:Thing/s"), w.item(t, "Thing/s", `{"color":"red"}`)}
+		report := transact(t, items, noop)
+		if diff := cmp.Diff(c.want, lines(report)); diff != "" || len(w.log) > 0 {
+			t.Errorf("%s: %v (-want +got):\n%s", name, w.log, diff)
+		}
+	}
+}
+
+// What the claim restores is not the state that nobody has changed.
+func TestClaimRestoresNothingThatWasNotChanged(t *testing.T) {
+	w, store, doubts := newWorld(), newMemory(), map[string]bool{"color": true}
+	w.things["a"] = colored("red")
+	w.onWrite = func(string) { clear(doubts) }
+	item := w.itemOf(t, w.cards(doubts, true), "Card/a", `{"color":"red"}`)
+	item.Deletion = resource.Restore
+	transact(t, []resource.Item{item}, storing(store), func(tx *engine.Transaction) { tx.OwnerUID = "uid" })
+	for _, c := range store.claims {
+		if len(c.Former) > 0 {
+			t.Errorf("the claim restores %v", c.Former)
+		}
+	}
+	if len(store.claims) != 1 {
+		t.Errorf("the claims are %v", store.claims)
+	}
+}

@@ -1,0 +1,21 @@
+package resource_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+func TestPartsOfAnErrorAreThoseOfEachProperty(t *testing.T) {
+	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
+	var got []string
+	for _, err := range resource.Parts(errors.Join(errors.Join(a, nil), &resource.PropertyError{Property: "uid", Err: errors.Join(b, c)})) {
+		got = append(got, err.Error())
+	}
+	if diff := cmp.Diff([]string{"a", "cannot set uid: b", "cannot set uid: c"}, got); diff != "" || resource.Parts(nil) != nil {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
