@@ -217,17 +217,20 @@ func TestAResourceOnWhichItsProgramFailsFailsAlone(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	program, typ := filepath.Join(dir, "note/main.py"), filepath.Join(dir, "note/type.yaml")
-	good := read(t, program)
-	put(t, typ, read(t, typ)+"  timeoutSeconds: 8\n")
+	good, goodType := read(t, program), read(t, typ)
 	for how, c := range map[string]struct{ body, want string }{
 		"crash":   {"os.kill(os.getpid(), 11)", "the program exited with 139"},
 		"hang":    {"__import__('time').sleep(1000)", "killed after its timeout of "},
 		"garbage": {"os.write(1, b'Traceback')", "a line of the program's output is not an answer"},
-		"memory":  {"[bytearray(1 << 20) for _ in range(1 << 20)]", "MemoryError"},
+		"memory":  {"[bytearray(1 << 26) for _ in range(1 << 14)]", "MemoryError"},
 	} {
 		for _, method := range []string{"read", "create"} {
 			if method == "create" && how == "hang" {
 				continue // it is a process like any other, and takes long
+			}
+			put(t, typ, goodType)
+			if how == "hang" {
+				put(t, typ, goodType+"  timeoutSeconds: 8\n")
 			}
 			head := "    def " + method + "(self, resource):\n"
 			put(t, program, strings.Replace(good, head, head+"        if resource.name == 'c':\n            "+c.body+"\n", 1))

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,31 +17,17 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/mounts"
 )
 
 // onDisk runs a test on a thread with its own mounts, which end with it, and with an empty disk of its own.
 func onDisk(t *testing.T, test func(disk string)) {
 	t.Helper()
-	debian.Require(t)
 	disk := t.TempDir()
-	done := make(chan error, 1)
-	go func() {
-		defer close(done)      // also if the test ends the goroutine
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		}
-		if err == nil {
-			err = unix.Mount("disk", disk, "tmpfs", 0, "size=2m,mode=0755")
-		}
-		if err == nil {
-			test(disk)
-		}
-		done <- err
-	}()
-	must(t, <-done)
+	mounts.Own(t, func() {
+		must(t, unix.Mount("disk", disk, "tmpfs", 0, "size=2m,mode=0755"))
+		test(disk)
+	})
 }
 
 // fill fills a disk up to some pages.

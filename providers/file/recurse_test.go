@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/providers/file"
-	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/mounts"
 )
 
 // A forest is a host with directories, and the Files of a run.
@@ -133,25 +132,6 @@ func describeOne(t *testing.T, h *hosttest.Host, p string) string {
 	text, err := h.ReadFile(p)
 	must(t, err)
 	return fmt.Sprintf("%s %04o%s %s", p, info.Mode, owner, text)
-}
-
-// inOwnMounts runs a test on a thread with its own mounts, which end with it.
-func inOwnMounts(t *testing.T, test func()) {
-	t.Helper()
-	debian.Require(t)
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		}
-		if err == nil {
-			test()
-		}
-		done <- err
-	}()
-	must(t, <-done)
 }
 
 func (f forest) check(t *testing.T) {
@@ -493,7 +473,7 @@ func TestBackupCopiesAreNotPurged(t *testing.T) {
 func TestMountsAreNotPurged(t *testing.T) {
 	t.Parallel()
 
-	inOwnMounts(t, func() {
+	mounts.Own(t, func() {
 		// A bind mount has the device number of its surroundings, a tmpfs its own.
 		h := plant(t, []string{"/data/f one", "/x/d/bound/", "/x/other/", "/x/file old", "/x/stray two"})
 		for _, m := range []struct {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -16,36 +15,21 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/mounts"
 )
 
 // onTmpfs runs a test with a directory on a file system that supports all extended attributes, on a thread with its own
 // mount namespace.
 func onTmpfs(t *testing.T, test func(h *linux.Host, dir string)) {
 	t.Helper()
-	debian.Require(t)
 	dir := t.TempDir()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		}
-		if err == nil {
-			err = unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755")
-		}
-		var h *linux.Host
-		if err == nil {
-			h, err = linux.Open(linux.Options{Root: dir})
-		}
-		if err == nil {
-			test(h, dir)
-			err = h.Close()
-		}
-		done <- err
-	}()
-	must(t, <-done)
+	mounts.Own(t, func() {
+		must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
+		h, err := linux.Open(linux.Options{Root: dir})
+		must(t, err)
+		defer func() { must(t, h.Close()) }()
+		test(h, dir)
+	})
 }
 
 // acl returns an access list that grants a user everything that the mask allows.

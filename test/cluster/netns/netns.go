@@ -14,12 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host/linux/thread"
 )
 
 // A Namespace is a network namespace with a name, as `ip netns` creates it.
@@ -157,20 +158,16 @@ func (n Namespace) Listen(address string) (l net.Listener, err error) {
 }
 
 // inside calls f on a thread that is in the namespace.
-func (n Namespace) inside(f func() error) (err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, because it has left our namespace
-		var ns *os.File
-		if ns, err = os.Open(n.Path()); err != nil {
-			return
+func (n Namespace) inside(f func() error) error {
+	return thread.Run(func() error {
+		ns, err := os.Open(n.Path())
+		if err != nil {
+			return err
 		}
 		defer ns.Close()
-		if err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err == nil {
-			err = f()
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return err
 		}
-	}()
-	<-done
-	return err
+		return f()
+	})
 }

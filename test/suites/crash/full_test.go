@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/mounts"
 )
 
 // A disk is a small file system of its own, with a root and its state.
@@ -27,25 +27,12 @@ type disk struct {
 func onDisk(t *testing.T, command string, test func(d disk)) {
 	t.Helper()
 	d := disk{t.TempDir(), command}
-	done := make(chan error, 1)
-	go func() {
-		defer close(done)      // also if the test ends the goroutine
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	mounts.Own(t, func() {
+		if err := unix.Mount("disk", d.dir, "tmpfs", 0, "size=2m,mode=0755"); err != nil {
+			t.Fatal(err)
 		}
-		if err == nil {
-			err = unix.Mount("disk", d.dir, "tmpfs", 0, "size=2m,mode=0755")
-		}
-		if err == nil {
-			test(d)
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+		test(d)
+	})
 }
 
 // plant makes the root.

@@ -5,11 +5,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host/linux/thread"
 )
 
 // A door is the way from a machine to the API server: it listens at the server's address in the machine's network, so
@@ -84,20 +85,17 @@ func (d *door) forward(from net.Conn) {
 
 // listenIn listens in the network of a process.
 func listenIn(pid int, address string) (listener net.Listener, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocks it, so that the thread ends
-		var namespace *os.File
-		if namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
-			return
+	err = thread.Run(func() error {
+		namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err != nil {
+			return err
 		}
 		defer namespace.Close()
-		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			return
+		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+			return err
 		}
 		listener, err = net.Listen("tcp", address)
-	}()
-	<-done
+		return err
+	})
 	return listener, err
 }

@@ -6,11 +6,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fettle-dev/fettle/internal/host/linux/thread"
 )
 
 // planted is in each file that the user makes.
@@ -35,13 +36,13 @@ type hostile struct {
 func newHostile(w *world) *hostile {
 	u := &hostile{w: w, seed: string(w.input), do: make(chan func()), calls: map[string]int{}}
 	ready := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	go thread.Run(func() error { //nolint:errcheck // reports to ready
 		ready <- become(w.dir)
 		for act := range u.do {
 			act()
 		}
-	}()
+		return nil
+	})
 	must(w.t, <-ready)
 	w.t.Cleanup(func() { close(u.do) })
 	return u

@@ -12,10 +12,11 @@ import (
 )
 
 // Run runs f on an OS thread that ends when f returns, so that other goroutines never see
-// what f did to the thread.
+// what f did to the thread. It returns nil if f ends its goroutine, as a failed test does.
 func Run(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
+		defer close(done)
 		// Never unlocked: the runtime ends the thread of a goroutine that ends locked.
 		runtime.LockOSThread()
 		if unix.Gettid() != unix.Getpid() {
