@@ -177,7 +177,7 @@ func staysQuiet(_ *testing.T, m *machine) {
 func survivesOutage(_ *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))
-	m.door.shut()
+	m.door.lock()
 	m.file("motd").write("bad\n")
 	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
 	runs := m.runs.Load()
@@ -195,7 +195,7 @@ func startsFromDisk(_ *testing.T, m *machine) {
 	m.start()
 	first := m.applied(m.should(fileEntry("motd", "good\n")))
 	m.stop()
-	m.door.shut()
+	m.door.lock()
 	m.file("motd").write("bad\n")
 	m.start()
 	m.passes("drift is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
@@ -450,7 +450,7 @@ func keepsStatus(t *testing.T, m *machine) {
 	bad := v1alpha1.CatalogEntry{Kind: "Gadget", Name: "x"}
 	before := m.applied(m.should(bad, fileEntry("motd", "good\n")))
 	m.stop()
-	m.door.shut()
+	m.door.lock()
 	m.start()
 	runs := m.runs.Load()
 	m.passes("the agent runs", func(g Gomega) { g.Expect(m.runs.Load()).To(BeNumerically(">", runs+2)) })

@@ -96,7 +96,7 @@ func waitsForSplay(t *testing.T, m *machine) {
 	m.start()
 	m.applied(m.should(fileEntry("motd", "good\n")))
 	m.stop()
-	m.door.shut()
+	m.door.lock()
 	m.luck = 0.75
 	var at []time.Duration
 	started := m.clock.Now()

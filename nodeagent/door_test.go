@@ -8,34 +8,26 @@ import (
 	"testing"
 )
 
-// A door forwards connections to another address while it is open. While it is shut, connections are refused, as
-// during an API server outage.
+// A door forwards connections to another address while it is open. While it is shut, connections end at once, as during
+// an API server outage. It listens all the time, because a port on which nobody listens may be taken.
 type door struct {
-	t       *testing.T
 	address string
 	to      string
 
-	mu       sync.Mutex
-	listener net.Listener
-	open     map[net.Conn]bool
+	mu   sync.Mutex
+	shut bool
+	open map[net.Conn]bool
 }
 
 func newDoor(t *testing.T, to string) *door {
 	t.Helper()
-	d := &door{t: t, to: to, address: "127.0.0.1:0", open: map[net.Conn]bool{}}
-	d.unlock()
-	t.Cleanup(d.shut)
-	return d
-}
-
-// unlock accepts connections again, at the same address.
-func (d *door) unlock() {
-	d.t.Helper()
-	l, err := net.Listen("tcp", d.address)
-	must(d.t, err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listener, d.address = l, l.Addr().String()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	d := &door{to: to, address: l.Addr().String(), open: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		_ = l.Close()
+		d.lock()
+	})
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -45,17 +37,38 @@ func (d *door) unlock() {
 			go d.pass(c)
 		}
 	}()
+	return d
 }
 
-// shut closes all connections and refuses new ones.
-func (d *door) shut() {
+// unlock lets connections pass again.
+func (d *door) unlock() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_ = d.listener.Close()
+	d.shut = false
+}
+
+// lock ends all connections, and new ones at once.
+func (d *door) lock() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
 	for c := range d.open {
 		_ = c.Close()
 	}
 	clear(d.open)
+}
+
+// enter reports whether the door was open, for the two connections of a way through.
+func (d *door) enter(conns ...net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		return false
+	}
+	for _, c := range conns {
+		d.open[c] = true
+	}
+	return true
 }
 
 func (d *door) pass(in net.Conn) {
@@ -64,9 +77,11 @@ func (d *door) pass(in net.Conn) {
 		_ = in.Close()
 		return
 	}
-	d.mu.Lock()
-	d.open[in], d.open[out] = true, true
-	d.mu.Unlock()
+	if !d.enter(in, out) {
+		_ = in.Close()
+		_ = out.Close()
+		return
+	}
 	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 		go func() {
 			_, _ = io.Copy(way[0], way[1])

@@ -71,7 +71,7 @@ func opensFromDisk(_ *testing.T, m *machine) {
 	m.own()
 	m.applied(m.own(m.sealedEntry(m.publicKey(), "token", "s3cret")))
 	m.stop()
-	m.door.shut()
+	m.door.lock()
 	must(m.t, os.Remove(filepath.Join(m.root, "etc/token")))
 	m.start()
 	m.passes("it is put back without an API server", func(g Gomega) { g.Expect(m.file("token").text()).To(Equal("s3cret")) })

@@ -43,7 +43,7 @@ func renewsLease(t *testing.T, m *machine) {
 	m.Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(60)))
 	m.soon("the reason is reported", func(g Gomega) { g.Expect(m.logs.String()).To(ContainSubstring("the Lease is renewed again")) })
 
-	m.door.shut()
+	m.door.lock()
 	m.clock.Step(time.Minute)
 	m.door.unlock()
 	renews("it goes on when the API server is back")

@@ -68,7 +68,7 @@ func actsWhileItsLeaseLasts(t *testing.T, m *machine) {
 	}
 	acts("the agent acts once it has a Lease, without another change")
 
-	m.door.shut()
+	m.door.lock()
 	m.clock.Step(time.Minute)
 	m.Eventually(func() int { // the run at the interval
 		m.clock.Step(interval)

@@ -95,7 +95,7 @@ func resumesByItself(_ *testing.T, m *machine) {
 	m.leavesDrift()
 
 	m.stop()
-	m.door.shut()
+	m.door.lock()
 	m.start()
 	m.waits()
 	m.clock.SetTime(until.Add(-time.Second))

@@ -3,12 +3,15 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ResourceRef names a resource as Kind/metadata.name, for example File/motd.
-// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 // +kubebuilder:validation:MaxLength=317
 type ResourceRef string
 
 // Targeting has the fields that all kinds share: the nodes that a resource applies to, its order,
 // and how the agent treats it.
+// +kubebuilder:validation:XValidation:rule="!has(self.require) || self.require.all(r, r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))",fieldPath=.require,message="is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])",messageExpression="'\"' + self.require.filter(r, !r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))[0] + '\" is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])'"
+// +kubebuilder:validation:XValidation:rule="!has(self.before) || self.before.all(r, r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))",fieldPath=.before,message="is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])",messageExpression="'\"' + self.before.filter(r, !r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))[0] + '\" is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])'"
+// +kubebuilder:validation:XValidation:rule="!has(self.notify) || self.notify.all(r, r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))",fieldPath=.notify,message="is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])",messageExpression="'\"' + self.notify.filter(r, !r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))[0] + '\" is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])'"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscribe) || self.subscribe.all(r, r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))",fieldPath=.subscribe,message="is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])",messageExpression="'\"' + self.subscribe.filter(r, !r.matches('^[A-Z][A-Za-z0-9]*/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'))[0] + '\" is not a kind and a metadata.name, such as Package/nginx (Puppet writes Package[nginx])'"
 type Targeting struct {
 	// nodeSelector selects nodes by label. {} selects every node.
 	// +required

@@ -84,7 +84,7 @@ var serverWords = []struct {
 }{
 	{regexp.MustCompile(`^(\S+): Unsupported value: "(on_failure)"$`), "$1: $2 is Puppet's form"},
 	{regexp.MustCompile(`^(spec.ensure): Invalid value: "boolean": .*`), "$1: true is Puppet's form"},
-	{regexp.MustCompile(`^(spec.require\[0\]): Invalid value: ("\w+")$`), "$1: $2 names no resource"},
+	{regexp.MustCompile(`^is not a kind and a metadata.name.*`), `spec.require[0]: "nginx" names no resource`},
 	{regexp.MustCompile(`^(\S+): Invalid value: "\w+": \S+ in body must be of type .*`), "$1: must be "},
 	{regexp.MustCompile(`^unknown field "(\S+)"$`), "$1: unknown field"},
 }

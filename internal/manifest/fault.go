@@ -69,7 +69,7 @@ const wholeObject = "<nil>"
 
 // flaw rewords an API server's error for the author of a manifest.
 func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
-	if said := k.foreign(f, object); said != "" {
+	if said := k.foreignValue(f, object); said != "" {
 		return flaw{f.Field, said}
 	}
 	at := k.at(f.Field)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,24 +22,34 @@ func (k kindSchema) foreignField(path []string, parent *schema.Structural) strin
 	return puppet.Field(k.kind, path[1], slices.Sorted(maps.Keys(parent.Properties)))
 }
 
-// foreign answers a fault of a reference, or of a value that is one of Puppet's; "" for others.
-func (k kindSchema) foreign(f *field.Error, object map[string]any) string {
+// foreignValue answers a fault of a value that is one of Puppet's; "" for others.
+func (k kindSchema) foreignValue(f *field.Error, object map[string]any) string {
 	path := steps(f.Field)
-	if len(path) < 2 || path[0] != "spec" {
+	if len(path) != 2 || path[0] != "spec" {
 		return ""
 	}
 	value, _ := lookup(object, f.Field)
-	ref, isText := value.(string)
-	switch {
-	case len(path) == 3 && slices.Contains(v1alpha1.EdgeNames(), path[1]) && isText && f.Type == field.ErrorTypeInvalid:
-		if said := puppet.Reference(ref, k.referable()); said != "" {
-			return fmt.Sprintf("%q %s", text.Clip(ref, maxReference), said)
-		}
-	case len(path) == 2:
-		return puppet.Value(k.kind, path[1], value)
-	}
-	return ""
+	return puppet.Value(k.kind, path[1], value)
 }
+
+// foreignReferences answers a fault of a list of references for each that is none; nil for other faults.
+func (k kindSchema) foreignReferences(f *field.Error, object map[string]any) []flaw {
+	path := steps(f.Field)
+	if len(path) != 2 || path[0] != "spec" || !slices.Contains(v1alpha1.EdgeNames(), path[1]) || f.Type != field.ErrorTypeInvalid {
+		return nil
+	}
+	value, _ := lookup(object, f.Field)
+	refs, _ := value.([]any)
+	var flaws []flaw
+	for i, ref := range refs {
+		if text, _ := ref.(string); !puppet.IsReference(text) {
+			flaws = append(flaws, flaw{fmt.Sprintf("%s[%d]", f.Field, i), quoted(text) + " " + puppet.Reference(text, k.referable())})
+		}
+	}
+	return flaws
+}
+
+func quoted(reference string) string { return strconv.Quote(text.Clip(reference, maxReference)) }
 
 // maxReference is how much of a reference, in bytes, a message quotes.
 const maxReference = 200

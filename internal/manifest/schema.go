@@ -58,7 +58,11 @@ func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
 		flaws = append(flaws, flaw{path, k.unknown(path)})
 	}
 	for _, f := range firstOf(faults) {
-		flaws = append(flaws, k.flaw(f, object))
+		if references := k.foreignReferences(f, object); references != nil {
+			flaws = append(flaws, references...)
+		} else {
+			flaws = append(flaws, k.flaw(f, object))
+		}
 	}
 	return flaws
 }

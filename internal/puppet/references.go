@@ -14,10 +14,13 @@ var (
 	mixed  = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_:]*)/(.+)$`)    // package/nginx
 )
 
+// IsReference reports whether a reference is Kind/name, of any kind.
+func IsReference(text string) bool { return valid.MatchString(text) }
+
 // Reference answers a reference that is not Kind/name or whose kind is not among kinds: "is Puppet's form: write
 // Package/nginx". It returns "" for one that is.
 func Reference(text string, kinds []string) string {
-	if kind, _, _ := strings.Cut(text, "/"); valid.MatchString(text) && slices.Contains(kinds, kind) {
+	if kind, _, _ := strings.Cut(text, "/"); IsReference(text) && slices.Contains(kinds, kind) {
 		return ""
 	}
 	if parts := titled.FindStringSubmatch(text); parts != nil {

@@ -4,7 +4,6 @@ package gitops_test
 
 import (
 	"bytes"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
@@ -120,8 +120,9 @@ func (w *world) exists(file string) bool {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }

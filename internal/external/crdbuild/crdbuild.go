@@ -70,6 +70,7 @@ const properties = "properties"
 type template struct {
 	top       map[string]apiextensionsv1.JSONSchemaProps // of the object
 	targeting map[string]apiextensionsv1.JSONSchemaProps // of the spec
+	edges     apiextensionsv1.ValidationRules            // of the spec
 	secretRef apiextensionsv1.JSONSchemaProps
 	columns   []apiextensionsv1.CustomResourceColumnDefinition
 }
@@ -96,6 +97,9 @@ func newTemplate() (t template, err error) {
 	for _, name := range jsonNames(reflect.TypeFor[v1alpha1.Targeting]()) {
 		t.targeting[name] = t.top["spec"].Properties[name]
 	}
+	t.edges = slices.DeleteFunc(slices.Clone(t.top["spec"].XValidations), func(r apiextensionsv1.ValidationRule) bool {
+		return !slices.Contains(v1alpha1.EdgeNames(), strings.TrimPrefix(r.FieldPath, "."))
+	})
 	from := user.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[secretField]
 	t.secretRef = from.Properties["secretKeyRef"]
 	t.columns = slices.DeleteFunc(version.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
@@ -179,7 +183,7 @@ func (t template) spec(d *definition.Definition) (apiextensionsv1.JSONSchemaProp
 	if err != nil {
 		return s, err
 	}
-	s.XValidations = slices.Concat(own, rules(d, attributes))
+	s.XValidations = slices.Concat(own, rules(d, attributes), t.edges)
 	s.AllOf = requirements(d, attributes)
 	return s, nil
 }

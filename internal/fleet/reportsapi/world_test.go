@@ -3,7 +3,6 @@ package reportsapi_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/questions"
 	"github.com/fettle-dev/fettle/internal/fleet/reportsapi"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
@@ -94,10 +94,11 @@ func (w *world) eventually(what string, request func() error, expected func(erro
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 func (w *world) client(cfg *rest.Config) client.WithWatch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 	"github.com/fettle-dev/fettle/test/benchmarks/stage"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 )
 
 const (
@@ -115,10 +115,8 @@ func (l *lab) path(name string) string {
 
 // startAgent starts an agent, and returns once it has run, and had time to check its changes again.
 func (l *lab) startAgent(ctx context.Context) (procfs.Proc, func()) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	l.Must(err)
-	address := listener.Addr().String()
-	l.Must(listener.Close())
 	p, stop := l.start(exec.CommandContext(ctx, l.agent, "-node-name", node, "-kubeconfig", l.kubeconfig, "-metrics-bind-address", address,
 		"-host-pid", fmt.Sprint(l.machine.PID()), "-state-dir", "/var/lib/bench", "-splay", "0s", "-spread", "0s", "-log-level", "error"))
 	l.until(ctx, "the first run of the agent", func() bool { return hasRun(ctx, "http://"+address+"/metrics") })

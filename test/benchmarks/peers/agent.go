@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 )
 
 // An agentSample has the costs of an agent in sync.
@@ -53,7 +53,7 @@ func (l *lab) agent(ctx context.Context, s desired) (sample agentSample, err err
 	if err := l.giveCatalog(ctx, s); err != nil {
 		return sample, err
 	}
-	metrics, err := freeAddress(ctx)
+	metrics, err := freeport.Address()
 	if err != nil {
 		return sample, err
 	}
@@ -99,15 +99,6 @@ func (l *lab) giveCatalog(ctx context.Context, s desired) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(l.root, inputDir, "kubeconfig"), []byte(noCluster), 0o600)
-}
-
-// freeAddress returns a local address with a free port.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // measureAgent measures many runs, except the first ones, which fill caches.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
@@ -113,10 +113,8 @@ func (f *Fleet) admit(ctx context.Context) error {
 // startManager starts the manager with the rights of its account, and waits until it serves the API of reports.
 func (f *Fleet) startManager(ctx context.Context) {
 	f.Helper()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	f.must(err)
-	address := l.Addr().String()
-	f.must(l.Close())
 	controlplane.InstallReports(f, f.cfg, address)
 	kubeconfig := filepath.Join(f.dir, "manager.kubeconfig")
 	f.must(controlplane.WriteKubeconfig(kubeconfig, f.cfg, "system:serviceaccount:fettle-system:fettle-manager"))
