@@ -86,6 +86,11 @@ func corpus() map[string]promised {
 			catalog: []string{"User/ann {ensure: absent}", "Group/web {ensure: absent, require: [User/ann]}"},
 			plan:    []string{"User/ann Noop", "Group/web Noop"},
 		},
+		"a user is removed, and with it the group of its name": {
+			given:   "useradd ann",
+			catalog: []string{"User/ann {ensure: absent}", "Group/ann {ensure: absent}"},
+			plan:    []string{"User/ann Noop", "Group/ann Noop (unknown: userdel may remove it with its user)"},
+		},
 		"a gid is in use, and a member is unknown": {
 			catalog: []string{"Group/web {gid: 0, members: [ann]}"},
 			plan: []string{"Group/web Failed: cannot be applied: gid 0 belongs to group root: use another gid, or set allowDupe: true; " +

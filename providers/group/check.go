@@ -47,7 +47,10 @@ func checkRemoval(h resource.Reader, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	g, _ := a.Groups.Named(want.Name)
+	g, ok := a.Groups.Named(want.Name)
+	if !ok {
+		return &resource.UnknownError{Reason: "userdel may remove it with its user"}
+	}
 	if user := a.PrimaryOf(g); user != "" {
 		return fmt.Errorf("it is the primary group of user %s: before this Group, make that User absent or give it another gid", user)
 	}

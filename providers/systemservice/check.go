@@ -1,6 +1,7 @@
 package systemservice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,14 +105,15 @@ func unmaskable(h host.Reader, u unit, want attributes) error {
 	if !ptr.Deref(want.Mask, false) || u.masked() {
 		return nil
 	}
-	file := "/etc/systemd/system/" + u.ID
+	name := cmp.Or(aliasOf(u, want), u.ID)
+	file := "/etc/systemd/system/" + name
 	switch _, err := h.Lstat(file); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot mask %s: %w", u.ID, err)
+		return fmt.Errorf("cannot mask %s: %w", name, err)
 	}
-	return fmt.Errorf("cannot mask %s: %s exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", u.ID, file)
+	return fmt.Errorf("cannot mask %s: %s exists, and a mask would have the same path: move the unit to /usr/local/lib/systemd/system, or set ensure: stopped and enable: false instead", name, file)
 }
 
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.

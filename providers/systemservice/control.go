@@ -1,6 +1,7 @@
 package systemservice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,8 +156,9 @@ func (c control) run(ctx context.Context, u unit, s step) error {
 	cmd := host.Cmd{Args: slices.Concat(c.systemctl, s.Verb), Timeout: jobLimit, Show: host.Output}
 	what := strings.TrimPrefix(s.Verb[0], "try-")
 	if !s.Global {
-		cmd.Args = append(cmd.Args, u.ID)
-		what += " " + u.ID
+		name := cmp.Or(s.Alias, u.ID)
+		cmd.Args = append(cmd.Args, name)
+		what += " " + name
 	}
 	res, err := c.h.Run(ctx, cmd)
 	switch {

@@ -153,6 +153,7 @@ func TestSystemdOnARealMachine(t *testing.T) {
 	t.Run("a service in a crash loop stays failed", m.staysFailed)
 	t.Run("an alias identifies its unit", m.followsAliases)
 	t.Run("a template's instance is a service", m.startsInstances)
+	t.Run("a mask hides an alias and not its unit", m.masksAlias)
 	t.Run("an instance is masked if its template is in /etc", m.masksInstances)
 	t.Run("a unit that can't be masked is not disabled", m.refusesMaskFirst)
 	t.Run("a service's own commands replace systemd's", m.runsOwnCommands)
@@ -203,6 +204,26 @@ func (m machine) startsAndStops(t *testing.T) {
 	apply(t, m.host, "{name: stays, ensure: running}")
 	if got := m.property(t, "ActiveState", "plain") + " " + m.property(t, "ActiveState", "stays"); got != "inactive active" {
 		t.Errorf("they are %s", got)
+	}
+}
+
+// Ctrl-Alt-Del reboots, because its target is another name of reboot.target.
+func (m machine) masksAlias(t *testing.T) {
+	const manifest = "{name: ctrl-alt-del.target, mask: true}"
+	before := m.property(t, "UnitFileState", "reboot.target")
+	if m.property(t, "Id", "ctrl-alt-del.target") != "reboot.target" || before == "masked" {
+		t.Fatal("the machine has no such alias")
+	}
+	apply(t, m.host, manifest)
+	if got := m.property(t, "UnitFileState", "ctrl-alt-del.target") + " " + m.property(t, "UnitFileState", "reboot.target"); got != "masked "+before {
+		t.Errorf("the alias and its unit are %s", got)
+	}
+	if changes := apply(t, m.host, manifest); changes != nil {
+		t.Errorf("a second run: %v", changes)
+	}
+	apply(t, m.host, "{name: ctrl-alt-del.target, mask: false}")
+	if got := m.property(t, "Id", "ctrl-alt-del.target"); got != "reboot.target" {
+		t.Errorf("without its mask, the alias is one of %s", got)
 	}
 }
 

@@ -13,6 +13,7 @@ type step struct {
 	Property string // that it changes
 	Verb     []string
 	Global   bool
+	Alias    string  // the name of the unit, if not that of its file
 	Own      *string // the resource's command, which runs instead of systemctl
 }
 
@@ -45,7 +46,7 @@ func unmask(u unit) step {
 // other properties are not compared while ensure is out of sync.
 func plan(u unit, want attributes) []step {
 	var steps []step
-	add := func(property string, verb ...string) { steps = append(steps, step{Property: property, Verb: verb}) }
+	masks := ptr.Deref(want.Mask, false) && !u.masked()
 	switch is := u.ensure(want); {
 	case wantsRunning(want) && is == stopped:
 		if u.NeedsDaemonReload {
@@ -55,11 +56,24 @@ func plan(u unit, want attributes) []step {
 	case wantsStopped(want) && is == running:
 		steps = append(steps, ensureStep(want.Stop, "stop"))
 	}
+	alias := aliasOf(u, want)
+	if alias != "" {
+		want.Mask = nil // so that the unit is not disabled
+	}
 	steps = append(steps, enableSteps(u, want)...)
-	if ptr.Deref(want.Mask, false) && !u.masked() {
-		add("mask", "mask")
+	if masks {
+		steps = append(steps, step{Property: "mask", Verb: []string{"mask"}, Alias: alias})
 	}
 	return steps
+}
+
+// aliasOf returns the name by which a resource masks a unit of another name; "" if they are the same. As systemctl does, a mask hides the
+// name alone: the unit may have others, as ctrl-alt-del.target is also reboot.target.
+func aliasOf(u unit, want attributes) string {
+	if name := unitName(want.Name); name != u.ID {
+		return name
+	}
+	return ""
 }
 
 func daemonReload() step {

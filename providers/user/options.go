@@ -23,9 +23,10 @@ func creation(groups accounts.Groups, want attributes) []string {
 	args = append(args, optional("--home-dir", want.Home)...)
 	args = append(args, optional("--comment", want.Comment)...)
 	args = append(args, optional("--shell", want.Shell)...)
-	args = append(args, expireOption(want)...)
 	if ptr.Deref(want.System, false) {
 		args = append(args, "--system")
+	} else {
+		args = append(args, expireOption(want)...)
 	}
 	return append(args, homeOption(want), "--", want.Name)
 }

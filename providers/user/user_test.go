@@ -50,7 +50,7 @@ func TestLaws(t *testing.T) {
 		resourcetest.Run(t, user.Type(), resourcetest.Case{
 			Host:     h,
 			Absent:   "{ensure: absent}",
-			Present:  "{system: true, gid: 1500, shell: /usr/sbin/nologin, expiry: absent, passwordMaxAge: -1}",
+			Present:  "{system: true, gid: 1500, shell: /usr/sbin/nologin, expiry: 2099-12-31, passwordMaxAge: -1}",
 			Changed:  []string{"{gid: users}", "{gid: 1500}"},
 			Snapshot: snapshot,
 		})
