@@ -91,6 +91,17 @@ func corpus() map[string]promised {
 			catalog: []string{"User/ann {ensure: absent}", "Group/ann {ensure: absent}"},
 			plan:    []string{"User/ann Noop", "Group/ann Noop (unknown: userdel may remove it with its user)"},
 		},
+		"a home has another user's home": {
+			given:   "useradd --create-home ann; useradd --create-home --home-dir /home/ann/bob bob",
+			catalog: []string{"User/ann {ensure: absent, manageHome: true}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot remove user ann with its home /home/ann: " +
+				"that is or has the home of user bob: remove manageHome"},
+		},
+		"a home is another user's, too": {
+			given:   "useradd --create-home ann; useradd --home-dir /home/ann bob",
+			catalog: []string{"User/bob {ensure: absent}", "User/ann {ensure: absent, manageHome: true, require: [User/bob]}"},
+			plan:    []string{"User/bob Noop", "User/ann Noop"},
+		},
 		"a gid is in use, and a member is unknown": {
 			catalog: []string{"Group/web {gid: 0, members: [ann]}"},
 			plan: []string{"Group/web Failed: cannot be applied: gid 0 belongs to group root: use another gid, or set allowDupe: true; " +

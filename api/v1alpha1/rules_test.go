@@ -189,7 +189,7 @@ var _ = DescribeTable("A User rejects", refuses("User"), saying,
 	Entry(nil, `{home: "/home/a\nroot::0:0"}`, `home must be an absolute path without a colon`),
 	Entry(nil, `{shell: ""}`, `shell must be an absolute path without a colon`),
 	Entry(nil, `{shell: "/bin/sh\n"}`, `shell must be an absolute path without a colon`),
-	Entry(nil, `{comment: "a\nb"}`, `comment must not contain a colon or a line break`),
+	Entry(nil, `{comment: "a\nb"}`, `comment must not contain a colon, a line break or another control character`),
 	Entry(nil, `{password: "a\nb"}`, `password must be a hash as in /etc/shadow, or ! for no password: create one with openssl passwd -6`),
 	Entry(nil, `{manageHome: "yes"}`, `spec.manageHome in body must be of type boolean`),
 )

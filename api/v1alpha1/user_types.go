@@ -80,7 +80,7 @@ type UserAttributes struct {
 	// comment is the full name or a remark (GECOS).
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[:\\\\n]')",message="comment must not contain a colon or a line break"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[:[:cntrl:]]')",message="comment must not contain a colon, a line break or another control character"
 	Comment *string `json:"comment,omitempty"`
 	// shell is the login shell, which must exist.
 	// +optional

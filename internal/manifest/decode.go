@@ -212,6 +212,8 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 	switch {
 	case group == v1alpha1.ExternalGroupVersion.Group:
 		b.addExternal(ctx, o, h)
+	case h.APIVersion == "" && isKind(h.Kind):
+		b.fault(o, "", flaw{"apiVersion", "missing; write apiVersion: " + v1alpha1.GroupVersion.String()})
 	case group != v1alpha1.GroupVersion.Group:
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
@@ -338,6 +340,10 @@ func withoutStatus(raw []byte) ([]byte, map[string]any, error) {
 	delete(tree, "status")
 	raw, err := stdjson.Marshal(tree)
 	return raw, tree, err
+}
+
+func isKind(kind string) bool {
+	return slices.ContainsFunc(v1alpha1.Resources(), func(r v1alpha1.Resource) bool { return r.KindName() == kind })
 }
 
 func unknownKind(kind string) string {

@@ -135,6 +135,7 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 			`stdin:10: File/motd: spec.require[1]: "Package[nginx]" is Puppet's form: write Package/nginx`,
 			`stdin:11: File/motd: spec.notify[0]: "service/nginx" names no resource: write SystemService/nginx`,
 		}},
+		"no version":                         {strings.Replace(motd, "apiVersion: fettle.dev/v1alpha1\n", "", 1), []string{"stdin:1: apiVersion: missing; write apiVersion: fettle.dev/v1alpha1"}},
 		"an unknown version":                 {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
 		"an unknown attribute":               {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
 		"an attribute in Puppet's spelling":  {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; Puppet's validate_cmd is validateCmd"}},

@@ -108,6 +108,10 @@ func resolve(ensure string, offer apt.Offer) string {
 // readSource reads the package file of a source. The file of another package is an error. Both are about a File that may be
 // written first.
 func readSource(ctx context.Context, h host.Reader, db dpkg.Database, want Attributes) (dpkg.Package, error) {
+	info, err := h.Stat(*want.Source)
+	if err == nil && !info.IsRegular() {
+		return dpkg.Package{}, fmt.Errorf("source %q is not a regular file: use the path of a package file", *want.Source) // dpkg-deb would wait for a FIFO
+	}
 	p, err := apt.ReadFile(ctx, h, *want.Source)
 	if err != nil {
 		err = fmt.Errorf("cannot read source %q: %w", *want.Source, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -74,14 +76,18 @@ func TestInvalidSourceFailsAlone(t *testing.T) {
 
 	m := newMachine(t, deb("tree", "1.0"), deb("soil", "1.0"))
 	m.put("srv/torn.deb", "torn")
+	if err := unix.Mkfifo(filepath.Join(m.root, "srv/fifo.deb"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	outcomes := m.apply(`{"name":"tree","source":"/srv/torn.deb"}`, `{"name":"leaf","source":"/srv/gone.deb","ensure":"latest"}`,
-		`{"name":"tar","source":"/srv/gone.deb","ensure":"latest"}`, `{"name":"soil"}`)
+		`{"name":"tar","source":"/srv/gone.deb","ensure":"latest"}`, `{"name":"soil"}`, `{"name":"bark","source":"/srv/fifo.deb"}`)
 	for i, want := range []string{
 		`cannot read source "/srv/torn.deb": dpkg-deb: error: `,
 		`cannot read source "/srv/gone.deb": dpkg-deb: error: failed to read archive '/srv/gone.deb': No such file or directory`,
 		`cannot read source "/srv/gone.deb": dpkg-deb: error: failed to read archive '/srv/gone.deb': No such file or directory`,
 		"created",
+		`source "/srv/fifo.deb" is not a regular file: use the path of a package file`,
 	} {
 		if !strings.HasPrefix(outcomes[i], want) {
 			t.Errorf("outcome is %q, not %q", outcomes[i], want)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -75,8 +76,8 @@ func validate(a attributes) error {
 }
 
 func validateField(attribute string, value *string) error {
-	if value != nil && strings.ContainsAny(*value, ":\n") {
-		return fmt.Errorf("%s %q must not contain a colon or a line break: remove it", attribute, *value)
+	if value != nil && strings.ContainsFunc(*value, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
+		return fmt.Errorf("%s %q must not contain a colon, a line break or another control character: remove it", attribute, *value)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -93,10 +94,31 @@ func checkRemoval(h resource.Reader, is, want attributes) error {
 	if !ptr.Deref(want.ManageHome, false) || is.Home == nil || is.UID == nil {
 		return nil
 	}
-	if info, err := h.Lstat(*is.Home); err == nil && int64(info.UID) != *is.UID {
+	info, err := h.Lstat(*is.Home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && int64(info.UID) != *is.UID {
 		return fmt.Errorf("cannot remove user %s: its home %s belongs to another user, so userdel would leave it: remove manageHome, or correct the owner", is.Name, *is.Home)
 	}
+	a, err := forecast.Read(h)
+	if err != nil {
+		return err
+	}
+	if other := homeWithin(a.Users, *is.Home, is.Name); other != "" {
+		return fmt.Errorf("cannot remove user %s with its home %s: that is or has the home of user %s: remove manageHome", is.Name, *is.Home, other)
+	}
 	return nil
+}
+
+// homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.
+func homeWithin(users accounts.Users, dir, except string) string {
+	for _, u := range users {
+		if below, ok := strings.CutPrefix(path.Clean(u.Home), strings.TrimSuffix(path.Clean(dir), "/")); u.Name != except && ok && (below == "" || below[0] == '/') {
+			return u.Name
+		}
+	}
+	return ""
 }
 
 // takenHome returns an error if a home directory can't be moved.

@@ -119,10 +119,11 @@ func TestRemovingTheSuperuserRequiresConfirm(t *testing.T) {
 
 func TestInvalidAttributes(t *testing.T) {
 	tests := map[string]struct{ manifest, err string }{
-		"a name of two fields":                {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon or a line break: remove it`},
-		"a comment of two fields":             {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon or a line break: remove it`},
-		"a comment of two lines":              {`{"comment": "a\nb"}`, `comment "a\nb" must not contain a colon or a line break: remove it`},
-		"a home of two fields":                {`{"home": "/a:b"}`, `home "/a:b" must not contain a colon or a line break: remove it`},
+		"a name of two fields":                {`{"name": "ann:x"}`, `name "ann:x" must not contain a colon, a line break or another control character: remove it`},
+		"a comment of two fields":             {`{"comment": "a:b"}`, `comment "a:b" must not contain a colon, a line break or another control character: remove it`},
+		"a comment of two lines":              {`{"comment": "a\nb"}`, `comment "a\nb" must not contain a colon, a line break or another control character: remove it`},
+		"a comment with a tab":                {`{"comment": "a\tb"}`, `comment "a\tb" must not contain a colon, a line break or another control character: remove it`},
+		"a home of two fields":                {`{"home": "/a:b"}`, `home "/a:b" must not contain a colon, a line break or another control character: remove it`},
 		"a relative home":                     {`{"home": "ann"}`, `home "ann" must be an absolute path: begin it with /`},
 		"a relative shell":                    {`{"shell": "bash"}`, `shell "bash" must be an absolute path: begin it with /`},
 		"a password of two lines":             {`{"password": "$6$x\nroot:y"}`, noHash},
