@@ -91,6 +91,34 @@ func corpus() map[string]promised {
 			catalog: []string{"User/ann {ensure: absent}", "Group/ann {ensure: absent}"},
 			plan:    []string{"User/ann Noop", "Group/ann Noop (unknown: userdel may remove it with its user)"},
 		},
+		"a home is below a file": {
+			catalog: []string{"User/ann {manageHome: true, home: /etc/hostname/ann}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot make home /etc/hostname/ann: " +
+				"/etc/hostname is no directory: use another path, or declare a File with ensure: directory"},
+		},
+		"a home is a link to nowhere": {
+			given:   "ln -s /nowhere /home/ann",
+			catalog: []string{"User/ann {manageHome: true}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot make home /home/ann: " +
+				"/home/ann is no directory: use another path, or declare a File with ensure: directory"},
+		},
+		"a home is moved to where there is no directory": {
+			given:   "useradd --create-home ann",
+			catalog: []string{"User/ann {moveHome: true, home: /srv/x/ann}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot set home: cannot move the home directory to /srv/x/ann: " +
+				"/srv/x is no directory: use another path, or declare a File with ensure: directory"},
+		},
+		"a home is moved to a directory that comes before": {
+			given:   "useradd --create-home ann",
+			catalog: []string{"File/x {path: /srv/x, ensure: directory}", "User/ann {moveHome: true, home: /srv/x/ann, require: [File/x]}"},
+			plan:    []string{"File/x Noop", "User/ann Noop"},
+		},
+		"a home is moved into itself": {
+			given:   "useradd --create-home ann",
+			catalog: []string{"User/ann {moveHome: true, home: /home/ann/sub}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot set home: " +
+				"cannot move the home directory /home/ann to /home/ann/sub, which is below it: use another path, or remove moveHome"},
+		},
 		"a home has another user's home": {
 			given:   "useradd --create-home ann; useradd --create-home --home-dir /home/ann/bob bob",
 			catalog: []string{"User/ann {ensure: absent, manageHome: true}"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ func checkCreation(h resource.Reader, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), nothingToUnlock(want, ""))
+	return errors.Join(forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), unusableHome(h, want), nothingToUnlock(want, ""))
 }
 
 func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Change) error {
@@ -73,7 +72,7 @@ func checkChange(h resource.Reader, a forecast.Accounts, is, want attributes, pr
 	case "shell":
 		return unusableShell(h, want)
 	case "home":
-		return errors.Join(superuserIsBusy(is, property), takenHome(h, is, want))
+		return errors.Join(superuserIsBusy(is, property), immovableHome(h, is, want))
 	case "locked":
 		shadow, err := accounts.ReadShadow(h)
 		if err != nil {
@@ -109,25 +108,6 @@ func checkRemoval(h resource.Reader, is, want attributes) error {
 		return fmt.Errorf("cannot remove user %s with its home %s: that is or has the home of user %s: remove manageHome", is.Name, *is.Home, other)
 	}
 	return nil
-}
-
-// homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.
-func homeWithin(users accounts.Users, dir, except string) string {
-	for _, u := range users {
-		if below, ok := strings.CutPrefix(path.Clean(u.Home), strings.TrimSuffix(path.Clean(dir), "/")); u.Name != except && ok && (below == "" || below[0] == '/') {
-			return u.Name
-		}
-	}
-	return ""
-}
-
-// takenHome returns an error if a home directory can't be moved.
-func takenHome(h host.Reader, is, want attributes) error {
-	if !ptr.Deref(want.MoveHome, false) {
-		return nil
-	}
-	_, err := movesHome(h, is, want)
-	return err
 }
 
 // superuserIsBusy returns the error of usermod, which is a process of the superuser itself.

@@ -74,19 +74,6 @@ func change(ctx context.Context, h resource.Writer, a forecast.Accounts, is, wan
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, remedies())
 }
 
-// movesHome returns the option that moves a home directory, or nil if there is none to move:
-// usermod would change the account before it notices that.
-func movesHome(h host.Reader, is, want attributes) ([]string, error) {
-	if _, err := h.Lstat(*want.Home); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, which already exists: move it away, or remove moveHome", *want.Home))
-	}
-	info, err := h.Lstat(*is.Home)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return nil, nil
-	}
-	return []string{"--move-home"}, err
-}
-
 // setPassword passes the hash on standard input, because everybody can read arguments.
 func setPassword(ctx context.Context, h host.Host, want attributes) error {
 	return accounts.Run(ctx, h, host.Cmd{

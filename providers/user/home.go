@@ -1,0 +1,94 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+)
+
+// The tools change the account before they find out that its home can't be made or moved. So that is checked before.
+
+// unusableHome returns why the home of a new user can't be made. useradd makes its parents, too.
+func unusableHome(h host.Reader, want attributes) error {
+	if !ptr.Deref(want.ManageHome, false) {
+		return nil
+	}
+	home := path.Clean(ptr.Deref(want.Home, "/home/"+want.Name))
+	for dir := home; ; dir = path.Dir(dir) {
+		switch _, err := h.Lstat(dir); {
+		case errors.Is(err, fs.ErrNotExist) && dir != "/":
+			continue
+		case err != nil:
+			return fmt.Errorf("cannot look for home %s: %w", home, err)
+		}
+		return noDirectory(h, "cannot make home "+home, dir)
+	}
+}
+
+// noDirectory returns an error if a path leads to no directory.
+func noDirectory(h host.Reader, what, dir string) error {
+	info, err := h.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s: %s is no directory: use another path, or declare a File with ensure: directory", what, dir)
+		return &resource.MissingError{Kind: "File", Name: dir, Err: err}
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// immovableHome returns an error if a home directory can't be moved.
+func immovableHome(h host.Reader, is, want attributes) error {
+	if !ptr.Deref(want.MoveHome, false) {
+		return nil
+	}
+	_, err := movesHome(h, is, want)
+	return err
+}
+
+// movesHome returns the option that moves a home directory, or nil if there is none to move.
+func movesHome(h host.Reader, is, want attributes) ([]string, error) {
+	from, to := path.Clean(*is.Home), path.Clean(*want.Home)
+	if _, err := h.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory to %s, which already exists: move it away, or remove moveHome", *want.Home))
+	}
+	info, err := h.Lstat(from)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if below(to, from) {
+		return nil, fmt.Errorf("cannot move the home directory %s to %s, which is below it: use another path, or remove moveHome", from, to)
+	}
+	if mounted, err := h.Mounted(from); mounted || err != nil {
+		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory %s, which is a mount point: unmount it first, or remove moveHome", from))
+	}
+	return []string{"--move-home"}, noDirectory(h, "cannot move the home directory to "+to, path.Dir(to))
+}
+
+// homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.
+func homeWithin(users accounts.Users, dir, except string) string {
+	for _, u := range users {
+		if u.Name != except && below(path.Clean(u.Home), path.Clean(dir)) {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+// below reports whether a clean path is a directory or lies below it.
+func below(name, dir string) bool {
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(dir, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}
