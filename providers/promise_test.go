@@ -160,6 +160,16 @@ func corpus() map[string]promised {
 			plan: []string{"User/ann Noop", `SSHAuthorizedKey/k Failed: cannot be applied: cannot manage key "k": ` +
 				"user ann does not exist on the host: declare User/ann"},
 		},
+		"a file is a mount point": {
+			given:   "echo a > /srv/a; mount --bind /srv/a /srv/a",
+			catalog: []string{"File/a {path: /srv/a, content: b}"},
+			plan:    []string{"File/a Failed: cannot be applied: /srv/a is a mount point: unmount it first"},
+		},
+		"a directory to remove is a mount point": {
+			given:   "mkdir /srv/a; mount -t tmpfs none /srv/a",
+			catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true, backup: None}"},
+			plan:    []string{"File/a Failed: cannot be applied: /srv/a is a mount point: unmount it first"},
+		},
 		"a file's parent and owner are missing": {
 			catalog: []string{"File/a {path: /srv/x/a, content: a, owner: ann}"},
 			plan: []string{"File/a Failed: cannot be applied: cannot create /srv/x/a: its parent directory /srv/x does not exist: " +

@@ -31,9 +31,9 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 	changes := changes(w.Changes)
 	creates := changes.has(resource.Ensure)
 	if creates && ensure(w.Want) == resource.Absent {
-		return errors.Join(precheckRemoval(w), precheckBackup(h, w))
+		return errors.Join(precheckRemoval(w), precheckBackup(h, w), precheckMount(h, w))
 	}
-	errs := []error{precheckBackup(h, w)}
+	errs := []error{precheckBackup(h, w), precheckMount(h, w)}
 	if creates {
 		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
@@ -57,6 +57,19 @@ func (p posix) precheckOwners(h resource.Reader, w resource.Write[Attributes]) e
 		errs = append(errs, p.accounts.Check(h, owner.Group, w.Want.Group))
 	}
 	return errors.Join(errs...)
+}
+
+// precheckMount rejects the replacement or removal of what is a mount point.
+func precheckMount(h resource.Reader, w resource.Write[Attributes]) error {
+	changes := changes(w.Changes)
+	if w.Is.found.kind == entry.Absent || !changes.has(resource.Ensure) && !changes.has("content") {
+		return nil
+	}
+	mounted, err := h.Mounted(w.Want.Path)
+	if mounted {
+		return fmt.Errorf("%s is a mount point: unmount it first", w.Want.Path)
+	}
+	return err
 }
 
 // precheckBackup rejects the replacement of a file that is too large to be backed up.
