@@ -92,7 +92,7 @@ func (a *app) warnFaults(faults []manifest.Fault) {
 	}
 }
 
-// compileFaults compiles for a machine without facts. Problems that depend on facts are left to the host, and
+// compileFaults compiles for any machine. Problems that depend on its facts and labels are left to the host, and
 // faults of the manifests are not repeated.
 func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 	documents := map[v1alpha1.ResourceRef]manifest.Document{}
@@ -101,7 +101,7 @@ func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
 	in := manifests.Input(set, a.kinds(set.Types, nil))
-	in.Nodes = []compiler.Node{{}}
+	in.Nodes = []compiler.Node{{Any: true}}
 	_, problems := compiler.Local(in)
 	problems = slices.DeleteFunc(problems, func(p compiler.Problem) bool {
 		_, read := documents[p.Ref]

@@ -56,6 +56,12 @@ func TestValidate(t *testing.T) {
 			in:  file("a", `path: /etc/a, contentTemplate: "{{ .facts.os.family }}"`),
 			out: []string{"1 resource is valid"},
 		},
+		"skips checks that need to know the node": {
+			in: file("a", `path: /etc/a, contentTemplate: "{{ .node.labels.role }}"`) + file("b", `path: /etc/b, content: x, when: "node.labels.role == 'web'"`) +
+				file("c", `path: /etc/c, content: x, when: "node.name == 'a' && [1][1] == 2"`) + file("d", `path: /etc/d, content: x, when: "[1][1] == 2"`),
+			out: []string{"4 resources, 1 fault"}, code: 1,
+			err: []string{`stdin:16: File/d: when "[1][1] == 2" fails on any node: index out of bounds: 1`},
+		},
 		"ignores other API groups": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
 			err: []string{"note: ignored Deployment/web in stdin:1, which is not of fettle.dev"},

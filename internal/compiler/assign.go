@@ -114,7 +114,7 @@ func (n *evalContext) decide(t *Target, over map[string]bool) (selected bool, f 
 	}
 	result, _ := n.results.get(t.Key)
 	if result.err != nil {
-		return true, fault.New(v1alpha1.ReasonInvalidWhen, "when %q fails on node %s: %v", t.Text, n.Name, result.err)
+		return true, fault.New(v1alpha1.ReasonInvalidWhen, "when %q fails on %s: %v", t.Text, n.which(), result.err)
 	}
 	return result.holds, nil
 }
@@ -190,7 +190,7 @@ func (n *evalContext) entryFor(d *Draft, seal Sealer) *rendering {
 	if errors.Is(result.err, expression.ErrTooLong) {
 		reason = v1alpha1.ReasonTooLarge
 	}
-	return &rendering{Fault: fault.New(reason, "cannot render contentTemplate on node %s: %v", n.Name, result.err)}
+	return &rendering{Fault: fault.New(reason, "cannot render contentTemplate on %s: %v", n.which(), result.err)}
 }
 
 // sealedFor returns the entry with its values sealed for the node.

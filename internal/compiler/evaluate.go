@@ -27,9 +27,15 @@ type result struct {
 	usage Usage             // of that
 }
 
+// A reader is an expression.
+type reader interface {
+	ReadsFacts() bool
+	ReadsNode() bool
+}
+
 // An evaluation evaluates an expression on the nodes that it applies to.
 type evaluation struct {
-	of    interface{ ReadsFacts() bool }
+	of    reader
 	key   string // of the results
 	nodes []*nodeAssignment
 	run   func(n *evalContext, limit int) result
@@ -100,9 +106,17 @@ func (p *perNodeEntry) evaluation() *evaluation {
 	}}
 }
 
-// lacksFacts reports whether an expression reads facts that the node has not reported yet.
-func (n *evalContext) lacksFacts(x interface{ ReadsFacts() bool }) bool {
-	return x.ReadsFacts() && !n.hasFacts()
+// lacksFacts reports whether an expression reads facts that the node has not reported yet, or what is known of no node.
+func (n *evalContext) lacksFacts(x reader) bool {
+	return x.ReadsFacts() && !n.hasFacts() || x.ReadsNode() && n.Any
+}
+
+// which names the node in a message.
+func (n *evalContext) which() string {
+	if n.Any {
+		return "any node"
+	}
+	return "node " + n.Name
 }
 
 func waitingForFacts(n *evalContext) *fault.Fault {

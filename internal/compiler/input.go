@@ -54,6 +54,8 @@ type Sealer func(n *Node, ref v1alpha1.ResourceRef, attribute string, from v1alp
 type Node struct {
 	Name                string
 	Labels, Annotations map[string]string
+	// Any stands for any node. Resources that need to know which are withheld, as those that need facts.
+	Any bool
 	// Facts returns what the agent reported last. It is nil, or returns nil, if nothing was reported; resources that
 	// need facts are withheld until then.
 	Facts func() resource.Facts

@@ -1,10 +1,14 @@
 package expression_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/expression"
 )
+
+// readsNode matches what reads the node in the tests, or may do so.
+var readsNode = regexp.MustCompile(`\bnode\b|\{\{ [.$] \}\}|get \. |\(\.\)`)
 
 func TestAConditionReadsFactsIfItNamesThem(t *testing.T) {
 	t.Parallel()
@@ -29,6 +33,9 @@ func TestAConditionReadsFactsIfItNamesThem(t *testing.T) {
 		}
 		if c.ReadsFacts() != want {
 			t.Errorf("%s: got %t", text, !want)
+		}
+		if reads := readsNode.MatchString(text); c.ReadsNode() != reads {
+			t.Errorf("%s: reads the node: got %t", text, !reads)
 		}
 	}
 }
@@ -66,6 +73,9 @@ func TestATemplateReadsFactsIfItMayReachThem(t *testing.T) {
 		}
 		if c.ReadsFacts() != want {
 			t.Errorf("%s: got %t", text, !want)
+		}
+		if reads := readsNode.MatchString(text); c.ReadsNode() != reads {
+			t.Errorf("%s: reads the node: got %t", text, !reads)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -22,6 +23,7 @@ type shape struct {
 	generic    int // macros, lists, maps and calls
 	elements   int // of lists and maps
 	readsFacts bool
+	readsNode  bool
 }
 
 // check rejects an expression whose types would take long to infer.
@@ -55,7 +57,8 @@ func (s *shape) check(e ast.NavigableExpr, macros, literals int) error {
 func (s *shape) count(e ast.Expr) {
 	switch e.Kind() {
 	case ast.IdentKind:
-		s.readsFacts = s.readsFacts || e.AsIdent() == "facts" || e.AsIdent() == ".facts"
+		name := strings.TrimPrefix(e.AsIdent(), ".")
+		s.readsFacts, s.readsNode = s.readsFacts || name == "facts", s.readsNode || name == "node"
 	case ast.ComprehensionKind:
 		s.generic++
 	case ast.CallKind:

@@ -83,6 +83,9 @@ var renderers = sync.Pool{New: func() any {
 // ReadsFacts reports whether the template reads facts.
 func (t *Template) ReadsFacts() bool { return t.tree.readsFacts }
 
+// ReadsNode reports whether the template reads the name, labels or annotations of the node.
+func (t *Template) ReadsNode() bool { return t.tree.readsNode }
+
 // Render evaluates the template at a cost of at most limit, but not more than [MaxCost]. It returns the cost also if it
 // fails.
 func (t *Template) Render(vars map[string]any, limit int) (text string, cost int, err error) {

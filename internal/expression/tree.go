@@ -15,6 +15,7 @@ type tree struct {
 	variables  int  // that are declared so far
 	atRoot     bool // the dot is the variables of the template
 	readsFacts bool
+	readsNode  bool
 }
 
 // The cost of executing one node of a template, including lookups.
@@ -132,6 +133,7 @@ func (t *tree) argument(n parse.Node, depth int) error {
 // reads notes a path, which may begin at the variables of the template.
 func (t *tree) reads(atRoot bool, path []string) {
 	t.readsFacts = t.readsFacts || atRoot && (len(path) == 0 || path[0] == "facts")
+	t.readsNode = t.readsNode || atRoot && (len(path) == 0 || path[0] == "node")
 }
 
 // lookupCost is the cost of looking for a variable among those that are declared above it.

@@ -22,10 +22,14 @@ const MaxWhen = 4096
 type Condition struct {
 	program    *program
 	readsFacts bool
+	readsNode  bool
 }
 
 // ReadsFacts reports whether the condition reads facts.
 func (c *Condition) ReadsFacts() bool { return c.readsFacts }
+
+// ReadsNode reports whether the condition reads the name, labels or annotations of the node.
+func (c *Condition) ReadsNode() bool { return c.readsNode }
 
 // Holds evaluates the condition at a cost of at most limit, but not more than [MaxCost]. It returns the cost also if it
 // fails.
@@ -147,7 +151,7 @@ func (e *Environment) CompileWhen(text string) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Condition{program: p, readsFacts: shape.readsFacts}, nil
+	return &Condition{program: p, readsFacts: shape.readsFacts, readsNode: shape.readsNode}, nil
 }
 
 // check parses an expression, limits its shape, and checks its names and types.
