@@ -5,12 +5,14 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/structural"
@@ -75,7 +77,7 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 	at := k.at(f.Field)
 	if value, found := lookup(object, f.Field); found && at != nil {
 		if is, must := typeOf(value), wanted(at); is != must && f.Type == field.ErrorTypeTypeInvalid {
-			return flaw{f.Field, mistyped(must, is)}
+			return flaw{f.Field, mistyped(must, is, value)}
 		}
 	}
 	if k.hides(f.Field) || at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
@@ -209,19 +211,32 @@ func wanted(s *schema.Structural) string {
 	}[s.Type]
 }
 
-func mistyped(must, is string) string {
+// mistyped says what a value must be, and how to write it if it is known and only its form is wrong.
+func mistyped(must, is string, value any) string {
 	text := fmt.Sprintf("must be %s, not %s", must, is)
 	switch {
 	case is == "null":
 		return text + ": remove the field, or give it a value"
 	case must == aString && (is == aNumber || is == aBool):
 		return text + ": put it in quotes"
-	case is == aString && (must == aWhole || must == aNumber || must == aBool):
+	case is == aString && fits(must, value):
 		return text + ": write it without quotes"
 	case must == aList:
 		return text + ": write it as [a, b]"
 	}
 	return text
+}
+
+// fits reports whether a text would be a number or boolean in YAML if it had no quotes.
+func fits(must string, value any) bool {
+	text, known := value.(string)
+	var bare any
+	if err := yaml.Unmarshal([]byte(text), &bare); err != nil || !known {
+		return false
+	}
+	number, isNumber := bare.(float64)
+	_, isBool := bare.(bool)
+	return must == aBool && isBool || must == aNumber && isNumber || must == aWhole && isNumber && number == math.Trunc(number)
 }
 
 // Explain rewords a decoder's error for the author of the text, without Go's types and wrapping.
@@ -247,7 +262,7 @@ func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
 	if len(path) == 0 {
 		return flaw{"", fmt.Sprintf("is %s, not an object with apiVersion, kind, metadata and spec", is)}
 	}
-	return flaw{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value))}
+	return flaw{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value), nil)}
 }
 
 // goType is a Go type in the terms of YAML.

@@ -145,6 +145,8 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		"no kind":                            {"hello: world\n", []string{"stdin:1: kind is missing: is this a Kubernetes object?"}},
 		"a number for text":                  {long + "  path: /a\n  mode: 0644\n", []string{"stdin:8: File/motd: spec.mode: must be a string, not a number: put it in quotes"}},
 		"text for a list":                    {replaced("content: hello", "require: File/a"), []string{"stdin:4: File/motd: spec.require: must be a list, not a string: write it as [a, b]"}},
+		"a word for a boolean":               {replaced("content: hello", "purge: manual"), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string"}},
+		"a word for a number":                {replaced("content: hello", "recurseLimit: inf"), []string{"stdin:4: File/motd: spec.recurseLimit: must be a whole number, not a string"}},
 		"text for a boolean":                 {replaced("content: hello", "purge: \"yes\""), []string{"stdin:4: File/motd: spec.purge: must be true or false, not a string: write it without quotes"}},
 		"null for text":                      {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: remove the field, or give it a value"}},
 		"null for an optional field":         {replaced("content: hello", "content: null"), nil},
