@@ -42,6 +42,14 @@ func TestApply(t *testing.T) {
 			out: []string{"File/a: created", "2 resources: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
 			err: []string{"File/b: change of ensure from absent to file failed: cannot create /no/where: its parent directory /no does not exist: create it first, with a File that has ensure: directory"},
 		},
+		"exits with 6 for a failure that changed something": {
+			in: file("a", "path: /etc/os-release, content: x, showDiff: false, group: nobody"), args: []string{"--detailed-exitcodes"}, code: 6,
+			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},
+			err: []string{
+				"File/a: content changed {sha256}374b6b0ce4fc9819fd0d5616c7d371cc2d45a5a9b759af0e84315bf26a12c4f5 to {sha256}" + sumX,
+				`File/a: change of group from root to nobody failed: the host has no group "nobody": create it first, or use a number`,
+			},
+		},
 		"exits with 4 for failures only": {
 			in: file("b", "path: /no/where, content: x"), args: []string{"--detailed-exitcodes"}, code: 4,
 			out: []string{"1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N"},

@@ -257,11 +257,9 @@ func (r Report) Changed() []resource.Ref {
 	return refs
 }
 
-// Changes reports whether a resource that has not failed has an event with this status, even if it is otherwise Skipped.
+// Changes reports whether a resource has an event with this status, even if it is otherwise Failed or Skipped.
 func (r Report) Changes(s EventStatus) bool {
-	return slices.ContainsFunc(r.Resources, func(res ResourceReport) bool {
-		return res.State != Failed && res.has(s)
-	})
+	return slices.ContainsFunc(r.Resources, func(res ResourceReport) bool { return res.has(s) })
 }
 
 // Corrected returns the resources of which the run has corrected drift, even if that did not last until they were verified.
