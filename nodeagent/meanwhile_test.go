@@ -49,7 +49,7 @@ func correctsMeanwhile(t *testing.T, m *machine) {
 	passwd := m.file("passwd").text()
 	for range 2 { // drift also backs off during a run
 		drift("notifies", "requires", "free")
-		m.file("passwd").write(strings.Replace(passwd, ":good:", ":bad:", 1))
+		m.file("passwd").replace(strings.Replace(passwd, ":good:", ":bad:", 1))
 		began := m.clock.Now()
 		m.Eventually(func(g Gomega) {
 			m.clock.Step(50 * time.Millisecond)

@@ -242,6 +242,13 @@ func (f hostFile) write(text string) {
 	must(f.t, os.WriteFile(f.path, []byte(text), 0o644))
 }
 
+// replace writes as tools write files that others read meanwhile: nobody sees a part.
+func (f hostFile) replace(text string) {
+	f.t.Helper()
+	must(f.t, os.WriteFile(f.path+"-", []byte(text), 0o644))
+	must(f.t, os.Rename(f.path+"-", f.path))
+}
+
 func (f hostFile) remove() {
 	f.t.Helper()
 	must(f.t, os.Remove(f.path))
