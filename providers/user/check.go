@@ -93,21 +93,7 @@ func checkRemoval(h resource.Reader, is, want attributes) error {
 	if !ptr.Deref(want.ManageHome, false) || is.Home == nil || is.UID == nil {
 		return nil
 	}
-	info, err := h.Lstat(*is.Home)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && int64(info.UID) != *is.UID {
-		return fmt.Errorf("cannot remove user %s: its home %s belongs to another user, so userdel would leave it: remove manageHome, or correct the owner", is.Name, *is.Home)
-	}
-	a, err := forecast.Read(h)
-	if err != nil {
-		return err
-	}
-	if other := homeWithin(a.Users, *is.Home, is.Name); other != "" {
-		return fmt.Errorf("cannot remove user %s with its home %s: that is or has the home of user %s: remove manageHome", is.Name, *is.Home, other)
-	}
-	return nil
+	return irremovableHome(h, is)
 }
 
 // superuserIsBusy returns the error of usermod, which is a process of the superuser itself.

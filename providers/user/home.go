@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fettle-dev/fettle/internal/accounts"
+	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -75,6 +76,25 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory %s, which is a mount point: unmount it first, or remove moveHome", from))
 	}
 	return []string{"--move-home"}, noDirectory(h, "cannot move the home directory to "+to, path.Dir(to))
+}
+
+// irremovableHome returns an error if userdel would leave the home, or remove what is not the user's.
+func irremovableHome(h resource.Reader, is attributes) error {
+	info, err := h.Lstat(*is.Home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && int64(info.UID) != *is.UID {
+		return fmt.Errorf("cannot remove user %s: its home %s belongs to another user, so userdel would leave it: remove manageHome, or correct the owner", is.Name, *is.Home)
+	}
+	a, err := forecast.Read(h)
+	if err != nil {
+		return err
+	}
+	if other := homeWithin(a.Users, *is.Home, is.Name); other != "" {
+		return fmt.Errorf("cannot remove user %s with its home %s: that is or has the home of user %s: remove manageHome", is.Name, *is.Home, other)
+	}
+	return nil
 }
 
 // homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.
