@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -69,7 +68,7 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if below(to, from) {
+	if host.IsBelow(to, from) {
 		return nil, fmt.Errorf("cannot move the home directory %s to %s, which is below it: use another path, or remove moveHome", from, to)
 	}
 	if mounted, err := h.Mounted(from); mounted || err != nil {
@@ -100,15 +99,9 @@ func irremovableHome(h resource.Reader, is attributes) error {
 // homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.
 func homeWithin(users accounts.Users, dir, except string) string {
 	for _, u := range users {
-		if u.Name != except && below(path.Clean(u.Home), path.Clean(dir)) {
+		if u.Name != except && host.IsBelow(path.Clean(u.Home), path.Clean(dir)) {
 			return u.Name
 		}
 	}
 	return ""
-}
-
-// below reports whether a clean path is a directory or lies below it.
-func below(name, dir string) bool {
-	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(dir, "/"))
-	return ok && (rest == "" || rest[0] == '/')
 }
