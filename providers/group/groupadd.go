@@ -100,7 +100,7 @@ func update(ctx context.Context, h resource.Writer, is, want attributes, changes
 }
 
 func remove(ctx context.Context, h resource.Writer, is, want attributes) error {
-	err := checkRemoval(h, is, want)
+	err := resource.Certain(checkRemoval(h, is, want))
 	if err == nil {
 		err = run(ctx, h, [][]string{{"groupdel", "--", want.Name}})
 	}
