@@ -171,7 +171,7 @@ func compare(plan, applied, next report.ResourceReport) (Class, bool) {
 	return Remains, next.Unknown == "" && len(changes(next, report.Pending)) > 0
 }
 
-// changes returns the changes of properties, and the number of refreshes.
+// changes returns the changes of properties.
 func changes(r report.ResourceReport, status report.EventStatus) (all []string) {
 	for _, e := range r.Events {
 		if e.Status == status && e.Property != "" {
