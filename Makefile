@@ -35,8 +35,9 @@ GREMLINS_PATH := $(TOOL) -n gremlins
 # The packages to test and flags. RACE=1 needs a C compiler.
 PKG ?= ./...
 TESTFLAGS ?=
-# Ends packages that hang. It says nothing about slow ones: no test may fail because a machine is slow or busy.
-TESTTIMEOUT ?= 3h
+# Ends packages that hang, and prints where, before CI ends everything. It says nothing about slow ones: no test may fail
+# because a machine is slow or busy.
+TESTTIMEOUT ?= 1h
 # Packages that are tested at the same time: more than CPUs, because many wait for an API server or a machine.
 TESTPROCS ?= $(shell echo $$(($$(nproc) + 1)))
 ifdef RACE
@@ -150,6 +151,7 @@ gitops: install-prerequisites ## Apply the examples of docs/gitops.md with the c
 
 # Takes up to an hour. `make rare-faults` does the same with 20 nodes.
 .PHONY: chaos
+chaos: TESTTIMEOUT = 3h
 chaos: install-prerequisites ## Interrupt manager, API server and etcd during changes of 500 nodes. FETTLE_RARE_FAULTS_SEED=n selects the moments.
 	@assets=$$(hack/controlplane/build.sh) && KUBEBUILDER_ASSETS=$$assets FETTLE_CHAOS_NODES=$${FETTLE_CHAOS_NODES:-500} FETTLE_CHAOS_KILLS=$${FETTLE_CHAOS_KILLS:-50} \
 		FETTLE_CHAOS_TURNS=$${FETTLE_CHAOS_TURNS:-5} FETTLE_CHAOS_OUTAGE=$${FETTLE_CHAOS_OUTAGE:-60} \

@@ -31,15 +31,17 @@ func (c *cluster) runCommands(t *testing.T, all []page) {
 		if !p.hasCommands() {
 			continue
 		}
-		t.Run(p.name, func(t *testing.T) {
+		passed := t.Run(p.name, func(t *testing.T) {
 			m := c.machine(t, p.packages()...)
 			for _, b := range p.blocks {
-				m.try(t, b)
-			}
-			if t.Failed() {
-				t.Logf("manager and agent logged:\n%s", m.logs())
+				if m.try(t, b); t.Failed() {
+					t.Fatalf("the blocks after it were not tried; manager and agent logged:\n%s", m.logs())
+				}
 			}
 		})
+		if !passed { // a failure takes as long as the patience, and may be common to all pages
+			t.Fatal("the pages after it were not tried")
+		}
 	}
 }
 

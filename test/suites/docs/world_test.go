@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 	"github.com/fettle-dev/fettle/test/fixtures/nodequestions"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
@@ -144,6 +146,7 @@ func (c *cluster) machine(t *testing.T, packages ...string) *machine {
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
 	must(t, c.admin.Create(t.Context(), node))
+	c.awaitNodeCatalog(t, node)
 	token, err := controlplane.AgentToken(t.Context(), c.admin, node)
 	must(t, err)
 	stop := m.startAgent(t, token)
@@ -151,6 +154,25 @@ func (c *cluster) machine(t *testing.T, packages ...string) *machine {
 		c.cleanUp(t, stop)
 	})
 	return m
+}
+
+// awaitNodeCatalog waits until the manager has created the NodeCatalog of a Node. The manager may have created another one
+// for the Node of the page before while that was deleted. As the garbage collector of a cluster does, it is deleted here.
+func (c *cluster) awaitNodeCatalog(t *testing.T, node *corev1.Node) {
+	t.Helper()
+	patient.Until(t, "the manager creates the NodeCatalog of the page's Node", func() bool {
+		nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}
+		err := c.admin.Get(t.Context(), client.ObjectKeyFromObject(nc), nc)
+		must(t, client.IgnoreNotFound(err))
+		if err != nil {
+			return false
+		}
+		if slices.ContainsFunc(nc.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == node.UID }) {
+			return true
+		}
+		must(t, client.IgnoreNotFound(c.admin.Delete(t.Context(), nc)))
+		return false
+	})
 }
 
 func (m *machine) boot(t *testing.T, packages []string) {
