@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,45 @@ func TestFleetShowsWhatNodesAnswer(t *testing.T) {
 
 			got := kubectlFettle(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig)...)
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Scripts see what keeps a node from an answer, as people do.
+func TestFleetDiffEncodesWhatIsWithheldAndUnanswered(t *testing.T) {
+	t.Parallel()
+	ago := time.Now().UTC().Format(time.RFC3339)
+	kubeconfig := cluster(t, ago, ago)
+	type counted struct{ Counts map[string]int }
+	type answer struct {
+		Node, NodeState, Error string
+		Report                 counted
+		Withheld               []struct{ Ref, Message string }
+	}
+	none := "the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart"
+	for line, want := range map[string][]answer{
+		"diff web-1": {{
+			Node: "web-1", NodeState: "Pending", Report: counted{map[string]int{"total": 3, "inSync": 1, "noop": 1, "skipped": 1}},
+			Withheld: []struct{ Ref, Message string }{{"File/b", "File/c manages it, too"}},
+		}},
+		"diff File/motd": {
+			{Node: "web-1", NodeState: "InSync", Report: counted{map[string]int{"total": 1, "noop": 1}}},
+			{Node: "web-2", NodeState: "Failed", Error: "cannot compare web-2: " + none},
+		},
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			got := kubectlFettle(t, "", append(strings.Fields(line), "-o", "json", "--kubeconfig", kubeconfig)...)
+			var all []answer
+			if err := json.Unmarshal([]byte(got.out), &all); err != nil {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			for i := range all {
+				maps.DeleteFunc(all[i].Report.Counts, func(_ string, n int) bool { return n == 0 })
+			}
+			if diff := cmp.Diff(want, all); diff != "" {
 				t.Error(diff)
 			}
 		})

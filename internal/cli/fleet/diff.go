@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
@@ -86,7 +87,7 @@ func (a printer) ofResource(ctx context.Context, client *overview.Client, ref st
 // printDifference prints the answer of one node, after what keeps it from what its resources say.
 func (a printer) printDifference(d overview.Difference, f options) error {
 	if f.format != formatText {
-		if err := a.Encode([]report.Report{d.Report}, f.format); err != nil {
+		if err := a.Encode([]answer{answerOf(d)}, f.format); err != nil {
 			return err
 		}
 		return f.exit(differs(d), fails(d))
@@ -100,6 +101,29 @@ func (a printer) printDifference(d overview.Difference, f options) error {
 	a.printResources(d.Report)
 	a.Print("%s", d.Report.Summary()+countedIf(len(d.Withheld), "withheld"))
 	return f.exit(differs(d), fails(d))
+}
+
+// An answer is what a node says of its host, or what keeps it from that.
+type answer struct {
+	Node        string          `json:"node"`
+	NodeState   nodestate.State `json:"nodeState,omitempty"`
+	NodeMessage string          `json:"nodeMessage,omitempty"`
+	// Report is absent if there is a withheld resource or an error instead.
+	Report *report.Report `json:"report,omitempty"`
+	// Withheld are resources that the node does not get.
+	Withheld []v1alpha1.Withheld `json:"withheld,omitempty"`
+	Error    string              `json:"error,omitempty"`
+}
+
+func answerOf(d overview.Difference) answer {
+	a := answer{Node: d.Node, NodeState: d.State, NodeMessage: d.StateMessage, Withheld: d.Withheld}
+	switch {
+	case d.Err != nil:
+		a.Error = d.Err.Error()
+	case d.Report.Kind != "":
+		a.Report = &d.Report
+	}
+	return a
 }
 
 func countedIf(n int, what string) string {
@@ -117,21 +141,21 @@ func fails(d overview.Difference) bool {
 
 // printDifferences prints the answers of nodes. Without all of them, the exit code is 1, unless detailed ones are wanted.
 func (a printer) printDifferences(asked []overview.Difference, f options) error {
-	var all []overview.Difference
 	for _, d := range asked {
-		switch {
-		case d.Err != nil:
+		if d.Err != nil {
 			a.Warn("%v", d.Err)
-		case len(d.Withheld) == 0:
-			all = append(all, d)
 		}
 	}
-	if err := a.printAnswers(all, f.format); err != nil {
-		return err
-	}
 	if f.format == formatText {
-		a.printWithheld(asked)
-		a.Print("%s", tally(asked))
+		a.printAnswers(asked)
+	} else {
+		answers := make([]answer, len(asked))
+		for i, d := range asked {
+			answers[i] = answerOf(d)
+		}
+		if err := a.Encode(answers, f.format); err != nil {
+			return err
+		}
 	}
 	if !f.codes && slices.ContainsFunc(asked, func(d overview.Difference) bool { return d.Err != nil }) {
 		return output.Exit(1)
@@ -181,22 +205,17 @@ func tally(asked []overview.Difference) string {
 		silent, "without an answer", held, "held", disabled, "disabled")
 }
 
-// printAnswers prints reports: as text, those of nodes that differ in the same way together.
-func (a printer) printAnswers(all []overview.Difference, format string) error {
-	if format != formatText {
-		reports := []report.Report{}
-		for _, d := range all {
-			reports = append(reports, d.Report)
-		}
-		return a.Encode(reports, format)
-	}
-	for _, g := range overview.Alike(all) {
+// printAnswers prints those of nodes that differ in the same way together, then where the resource is withheld.
+func (a printer) printAnswers(asked []overview.Difference) {
+	reports := slices.DeleteFunc(slices.Clone(asked), func(d overview.Difference) bool { return d.Err != nil || len(d.Withheld) > 0 })
+	for _, g := range overview.Alike(reports) {
 		if len(g.Report.Resources) > 0 {
 			a.Print("%s:", text.List(g.Nodes))
 			a.printResources(g.Report)
 		}
 	}
-	return nil
+	a.printWithheld(asked)
+	a.Print("%s", tally(asked))
 }
 
 func (a printer) printResources(r report.Report) {

@@ -98,7 +98,8 @@ func (c *Client) DifferencesOf(ctx context.Context, ref v1alpha1.ResourceRef, no
 	})
 	for i, n := range nodes {
 		if catalog := catalogs[n.Node]; catalog != nil {
-			all[i].State = catalog.State().State
+			is := catalog.State()
+			all[i].State, all[i].StateMessage = is.State, is.Message
 		}
 	}
 	return all
