@@ -34,6 +34,9 @@ type Handle interface {
 	Child(name string) (Handle, error)
 	// Mounted reports whether the file is the root of a mount.
 	Mounted() (bool, error)
+	// Protection returns why not even root can change or remove the file, or what is in the directory, as a clause with its
+	// remedy: it is immutable, append-only, or on a read-only file system. "" means that root can.
+	Protection() (string, error)
 	// OnlyRootWrites reports whether only root, or the user that runs Fettle, can change
 	// which files are in a directory, or replace the directory, and others could not before Fettle changed that.
 	OnlyRootWrites() (bool, error)

@@ -79,21 +79,35 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 
 // irremovableHome returns an error if userdel would leave the home, or remove what is not the user's.
 func irremovableHome(h resource.Reader, is attributes) error {
-	info, err := h.Lstat(*is.Home)
-	if errors.Is(err, fs.ErrNotExist) {
+	home := path.Clean(*is.Home)
+	info, err := h.Lstat(home)
+	switch {
+	case *is.Home == "" || errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err == nil && int64(info.UID) != *is.UID {
-		return fmt.Errorf("cannot remove user %s: its home %s belongs to another user, so userdel would leave it: remove manageHome, or correct the owner", is.Name, *is.Home)
+	case err != nil:
+		return fmt.Errorf("cannot look at the home: %w", err)
+	case !info.IsDir():
+		return keptHome(is, "that is no directory, so userdel would leave it: remove manageHome, or remove it first")
+	case int64(info.UID) != *is.UID:
+		return keptHome(is, "that belongs to another user, so userdel would leave it: remove manageHome, or correct the owner")
 	}
 	a, err := forecast.Read(h)
 	if err != nil {
 		return err
 	}
-	if other := homeWithin(a.Users, *is.Home, is.Name); other != "" {
-		return fmt.Errorf("cannot remove user %s with its home %s: that is or has the home of user %s: remove manageHome", is.Name, *is.Home, other)
+	if other := homeWithin(a.Users, home, is.Name); other != "" {
+		return othersHome(is, other)
 	}
-	return nil
+	return irremovableTree(h, is, a.Users)
+}
+
+// keptHome is the error of a home that can't be removed, or must not be.
+func keptHome(is attributes, format string, args ...any) error {
+	return fmt.Errorf("cannot remove user %s with its home %s: %w", is.Name, *is.Home, fmt.Errorf(format, args...))
+}
+
+func othersHome(is attributes, other string) error {
+	return keptHome(is, "that is or has the home of user %s: remove manageHome", other)
 }
 
 // homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.

@@ -239,7 +239,7 @@ func TestAccountStaysIfItsHomeWould(t *testing.T) {
 	r := bind(t, h, `{"name": "bob", "ensure": "absent", "manageHome": true}`)
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
 	err := r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
-	const want = "cannot remove user bob: its home /usr/share belongs to another user, so userdel would leave it: remove manageHome, or correct the owner"
+	const want = "cannot remove user bob with its home /usr/share: that belongs to another user, so userdel would leave it: remove manageHome, or correct the owner"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

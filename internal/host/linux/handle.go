@@ -80,6 +80,12 @@ func (n *handle) Mounted() (bool, error) {
 	return mounted, n.error("look for mount", err)
 }
 
+// Protection implements [host.Handle].
+func (n *handle) Protection() (string, error) {
+	why, err := descriptor.Protection(n.f.FD)
+	return why, n.error("look at the attributes of", err)
+}
+
 // OnlyRootWrites implements [host.Handle].
 func (n *handle) OnlyRootWrites() (bool, error) {
 	only, err := trust.OnlyRootWritesPath(n.h.root.FD, n.f.FD)
