@@ -133,8 +133,101 @@ func homes() map[string]accountCase {
 	}
 }
 
+// files has account files that the tools can't change, or only in part.
+func files() map[string]accountCase {
+	return map[string]accountCase{
+		"passwd is immutable": {promised: promised{
+			given:   "useradd ann; useradd bob; useradd cy; groupadd web; chattr +i /etc/passwd",
+			catalog: []string{"User/ann {comment: Ann}", "User/bob {ensure: absent}", "User/cy {passwordMaxAge: 90}", "User/new {ensure: present}", "Group/web {gid: 1600}", "Group/ops {}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set comment: /etc/passwd is immutable: change that with chattr -i",
+				"User/bob Failed: cannot be applied: /etc/passwd is immutable: change that with chattr -i",
+				"User/cy Failed: cannot be applied: cannot set passwordMaxAge: /etc/passwd is immutable: change that with chattr -i",
+				"User/new Failed: cannot be applied: /etc/passwd is immutable: change that with chattr -i",
+				"Group/web Failed: cannot be applied: cannot set gid: /etc/passwd is immutable: change that with chattr -i",
+				"Group/ops Noop",
+			},
+		}},
+		"group is immutable": {promised: promised{
+			given:   "useradd ann; groupadd web; groupadd old; chattr +i /etc/group",
+			catalog: []string{"User/ann {comment: Ann, groups: [web]}", "User/new {gid: web}", "Group/ops {}", "Group/old {ensure: absent}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set groups: /etc/group is immutable: change that with chattr -i",
+				"User/new Failed: cannot be applied: /etc/group is immutable: change that with chattr -i",
+				"Group/ops Failed: cannot be applied: /etc/group is immutable: change that with chattr -i",
+				"Group/old Failed: cannot be applied: /etc/group is immutable: change that with chattr -i",
+			},
+		}},
+		"shadow is append-only": {promised: promised{
+			given:   "useradd ann; useradd bob; groupadd web; chattr +a /etc/shadow",
+			catalog: []string{"User/ann {shell: /bin/bash}", "Group/web {members: [bob]}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set shell: /etc/shadow is append-only: change that with chattr -a",
+				"Group/web Noop",
+			},
+		}},
+		"the directory of the files is immutable": {promised: promised{
+			given:   "useradd ann; chattr +i /etc",
+			catalog: []string{"User/ann {comment: Ann}", "Group/new {}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set comment: /etc is immutable: change that with chattr -i",
+				"Group/new Failed: cannot be applied: /etc is immutable: change that with chattr -i",
+			},
+		}},
+		"passwd is a symlink": {promised: promised{
+			given:   "useradd ann; mv /etc/passwd /etc/real; ln -s real /etc/passwd",
+			catalog: []string{"User/ann {comment: Ann}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot set comment: /etc/passwd is a symlink, " +
+				"through which the tools change no accounts: replace it by its target"},
+		}},
+		"a name is in the files twice": {promised: promised{
+			given: "useradd ann; useradd bob; useradd cy; groupadd web; " +
+				"grep -e ^ann: -e ^bob: /etc/passwd >> /etc/passwd.new; cat /etc/passwd.new >> /etc/passwd; grep ^cy: /etc/shadow > /root/s; cat /root/s >> /etc/shadow; echo web:x:4321: >> /etc/group",
+			catalog: []string{"User/ann {comment: Ann, passwordMaxAge: 90}", "User/bob {ensure: absent}", "User/cy {comment: Cy, locked: true, expiry: '2090-01-01'}", "User/new {groups: [web]}", "Group/web {gid: 1700}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set comment: /etc/passwd has 2 lines of ann, which the tools refuse to change: remove all but one",
+				"User/bob Failed: cannot be applied: /etc/passwd has 2 lines of bob, which the tools refuse to change: remove all but one",
+				"User/cy Failed: cannot be applied: cannot set expiry: /etc/shadow has 2 lines of cy, which the tools refuse to change: remove all but one",
+				"Group/web Failed: cannot be applied: cannot set gid: /etc/group has 2 lines of web, which the tools refuse to change: remove all but one",
+				"User/new Skipped: skipped because of failed dependencies: Group/web",
+			},
+		}},
+		"a group of a user is in the file twice": {promised: promised{
+			given:   "groupadd web; echo web:x:4321: >> /etc/group",
+			catalog: []string{"User/new {groups: [web]}"},
+			plan:    []string{"User/new Failed: cannot be applied: /etc/group has 2 lines of web, which the tools refuse to change: remove all but one"},
+		}},
+		"there is no shadow file": {promised: promised{
+			given:   "useradd ann; useradd bob; pwunconv",
+			catalog: []string{"User/ann {comment: Ann, locked: true}", "User/bob {shell: /bin/bash}", "User/new {passwordMaxAge: 90}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set locked: the host has no /etc/shadow: create it with pwconv",
+				"User/bob Noop", "User/new Failed: cannot be applied: the host has no /etc/shadow: create it with pwconv",
+			},
+		}},
+		"there is no line in shadow": {promised: promised{
+			given:   "useradd ann; useradd bob; sed -i -e /^ann:/d -e /^bob:/d /etc/shadow",
+			catalog: []string{"User/ann {locked: true}", "User/bob {locked: true, password: $6$abc$def}"},
+			plan: []string{
+				"User/ann Failed: cannot be applied: cannot set locked: " +
+					"locked: true requires a line in /etc/shadow, which the account does not have: set password or passwordFrom, or run pwconv",
+				"User/bob Noop",
+			},
+		}},
+		"a password has several locks": {promised: promised{
+			given: "for u in ann bob cy; do useradd $u; done; " +
+				`sed -i -e 's/^ann:[^:]*/ann:!!!$6$abc$def/' -e 's/^bob:[^:]*/bob:!!*/' -e 's/^cy:[^:]*/cy:!!/' /etc/shadow`,
+			catalog: []string{"User/ann {locked: false}", "User/bob {locked: false}", "User/cy {locked: false}"},
+			plan: []string{
+				"User/ann Noop", "User/bob Noop",
+				"User/cy Failed: cannot be applied: cannot set locked: locked: false requires a password, which the account does not have: set password or passwordFrom",
+			},
+		}, left: `grep -q '^ann:$6$abc$def:' /etc/shadow`},
+	}
+}
+
 func TestAPlanOfAccountsIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]accountCase{homes()} {
+	for _, cases := range []map[string]accountCase{homes(), files()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/accounts/forecast"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -22,7 +24,7 @@ func checkCreation(h resource.Reader, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(forecast.CheckName(want.Name, "groupadd"), takenGID(a, want), unknownMembers(a, want.Members))
+	return errors.Join(accounts.CheckEditable(h, accounts.GroupFile, accounts.GroupShadowFile), forecast.CheckName(want.Name, "groupadd"), takenGID(a, want), unknownMembers(a, want.Members))
 }
 
 func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Change) error {
@@ -30,16 +32,24 @@ func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Chan
 	if err != nil {
 		return err
 	}
-	return resource.OneByOne(changes, func(property string) error { return checkChange(a, is, want, property) })
+	return resource.OneByOne(changes, func(property string) error { return checkChange(h, a, is, want, property) })
 }
 
 // checkChange returns an error if the host does not allow a change of a property.
-func checkChange(a forecast.Accounts, is, want attributes, property string) error {
-	if property == "gid" {
-		return takenGID(a, want)
+func checkChange(h host.Reader, a forecast.Accounts, is, want attributes, property string) error {
+	if property == "gid" { // groupmod changes it in passwd, too
+		return errors.Join(accounts.CheckEditable(h, accounts.PasswdFile, accounts.GroupFile), accounts.CheckUnique(h, want.Name, accounts.GroupFile), takenGID(a, want))
 	}
 	added := slices.DeleteFunc(slices.Clone(want.Members), func(m string) bool { return isMinimum(want) && slices.Contains(is.Members, m) })
-	return unknownMembers(a, added)
+	return errors.Join(checkFiles(h, want.Name), unknownMembers(a, added))
+}
+
+// checkFiles returns an error if gpasswd or groupdel can't change a group because of the files.
+func checkFiles(h host.Reader, name string) error {
+	return errors.Join(
+		accounts.CheckEditable(h, accounts.GroupFile, accounts.GroupShadowFile),
+		accounts.CheckUnique(h, name, accounts.GroupFile, accounts.GroupShadowFile),
+	)
 }
 
 func checkRemoval(h resource.Reader, _, want attributes) error {
@@ -54,7 +64,7 @@ func checkRemoval(h resource.Reader, _, want attributes) error {
 	if user := a.PrimaryOf(g); user != "" {
 		return fmt.Errorf("it is the primary group of user %s: before this Group, make that User absent or give it another gid", user)
 	}
-	return nil
+	return checkFiles(h, want.Name)
 }
 
 // takenGID returns an error if another group has the number.

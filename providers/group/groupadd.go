@@ -92,7 +92,7 @@ func update(ctx context.Context, h resource.Writer, is, want attributes, changes
 		return err
 	}
 	return resource.OneByOne(changes, func(property string) error {
-		if err := resource.Certain(checkChange(a, is, want, property)); err != nil {
+		if err := resource.Certain(checkChange(h, a, is, want, property)); err != nil {
 			return err
 		}
 		return run(ctx, h, modification(is, want, property))

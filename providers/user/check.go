@@ -49,7 +49,7 @@ func checkCreation(h resource.Reader, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), unusableHome(h, want), nothingToUnlock(want, ""))
+	return errors.Join(checkFilesOfCreation(h, want), forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), unusableHome(h, want), nothingToUnlock(want, ""))
 }
 
 func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Change) error {
@@ -62,6 +62,13 @@ func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Chan
 
 // checkChange returns an error if the host does not allow a change of a property.
 func checkChange(h resource.Reader, a forecast.Accounts, is, want attributes, property string) error {
+	if err := checkFiles(h, is, want, property); err != nil {
+		return err
+	}
+	return checkValue(h, a, is, want, property)
+}
+
+func checkValue(h resource.Reader, a forecast.Accounts, is, want attributes, property string) error {
 	switch property {
 	case "uid":
 		return errors.Join(superuserIsBusy(is, property), takenUID(a, want))
@@ -78,8 +85,8 @@ func checkChange(h resource.Reader, a forecast.Accounts, is, want attributes, pr
 		if err != nil {
 			return err
 		}
-		hash, _ := shadow.Hash(want.Name)
-		return nothingToUnlock(want, strings.TrimLeft(hash, lock))
+		hash, ok := shadow.Hash(want.Name)
+		return errors.Join(nothingToLock(want, ok), nothingToUnlock(want, strings.TrimLeft(hash, lock)))
 	}
 	return nil
 }
@@ -90,8 +97,8 @@ func checkRemoval(h resource.Reader, is, want attributes) error {
 			return err
 		}
 	}
-	if !ptr.Deref(want.ManageHome, false) || is.Home == nil || is.UID == nil {
-		return nil
+	if err := checkFilesOfRemoval(h, want); err != nil || !ptr.Deref(want.ManageHome, false) || is.Home == nil || is.UID == nil {
+		return err
 	}
 	return irremovableHome(h, is)
 }
@@ -153,6 +160,14 @@ func unusableShell(h host.Reader, want attributes) error {
 		return fmt.Errorf("shell %s is not an executable file: use another", *want.Shell)
 	}
 	return nil
+}
+
+// nothingToLock returns the error of locking an account without a line in shadow, which usermod reports as success.
+func nothingToLock(want attributes, hasLine bool) error {
+	if hasLine || !*want.Locked || want.Password != nil {
+		return nil
+	}
+	return fmt.Errorf("locked: true requires a line in %s, which the account does not have: set password or passwordFrom, or run pwconv", accounts.ShadowFile)
 }
 
 // nothingToUnlock returns the error of unlocking an account without a password, which usermod reports as

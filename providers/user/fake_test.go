@@ -11,10 +11,11 @@ import (
 	"github.com/fettle-dev/fettle/providers/user"
 )
 
-// newFake returns a host with these files, two shells, and tools that do nothing.
+// newFake returns a host with these files, a file of passwords, two shells, and tools that do nothing.
 func newFake(t *testing.T, files map[string]string) *hosttest.Host {
 	t.Helper()
 	h := hosttest.New(t)
+	h.Put("/etc/shadow", "")
 	for path, content := range files {
 		h.Put(path, content)
 	}

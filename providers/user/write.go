@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -59,6 +60,8 @@ func change(ctx context.Context, h resource.Writer, a forecast.Accounts, is, wan
 	switch property {
 	case "password":
 		return setPassword(ctx, h, want)
+	case "locked":
+		return setLock(ctx, h, a.Groups, want)
 	case "passwordMinAge", "passwordMaxAge", "passwordWarnDays":
 		return age(ctx, h, want, ageOptions(want, property))
 	}
@@ -72,6 +75,21 @@ func change(ctx context.Context, h resource.Writer, a forecast.Accounts, is, wan
 	}
 	args := slices.Concat([]string{"usermod"}, options, []string{"--", want.Name})
 	return accounts.Run(ctx, h, host.Cmd{Args: args}, remedies())
+}
+
+// setLock locks or unlocks a password. usermod removes one lock at a time, and other tools may have added more.
+func setLock(ctx context.Context, h host.Host, groups accounts.Groups, want attributes) error {
+	shadow, err := accounts.ReadShadow(h)
+	hash, _ := shadow.Hash(want.Name)
+	locks := len(hash) - len(strings.TrimLeft(hash, lock))
+	if *want.Locked || locks == 0 {
+		locks = 1
+	}
+	args := slices.Concat([]string{"usermod"}, modification(groups, want, "locked"), []string{"--", want.Name})
+	for ; err == nil && locks > 0; locks-- {
+		err = accounts.Run(ctx, h, host.Cmd{Args: args}, remedies())
+	}
+	return err
 }
 
 // setPassword passes the hash on standard input, because everybody can read arguments.
