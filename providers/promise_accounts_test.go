@@ -226,8 +226,48 @@ func files() map[string]accountCase {
 	}
 }
 
+// hostDefaults has hosts with other defaults than Debian's.
+func hostDefaults() map[string]accountCase {
+	const own = "sed -i 's/^USERGROUPS_ENAB.*/USERGROUPS_ENAB no/' /etc/login.defs; "
+	return map[string]accountCase{
+		"homes are elsewhere": {promised: promised{
+			given: "echo HOME=/srv/homes >> /etc/default/useradd",
+			catalog: []string{
+				"User/ann {manageHome: true}", "File/x {path: /srv/homes/ann/x, content: x, owner: ann, require: [User/ann]}", "SSHAuthorizedKey/k {user: ann, " + key + "}",
+				"User/bob {manageHome: true, home: /home/bob}", "File/y {path: /home/bob/x, content: x, require: [User/bob]}",
+			},
+			plan: []string{"User/ann Noop", "File/x Noop", "SSHAuthorizedKey/k Noop", "User/bob Noop", "File/y Noop"},
+		}},
+		"homes are where none can be": {promised: promised{
+			given:   "echo HOME=/etc/hostname >> /etc/default/useradd",
+			catalog: []string{"User/ann {manageHome: true}"},
+			plan: []string{"User/ann Failed: cannot be applied: cannot make home /etc/hostname/ann: " +
+				"/etc/hostname is no directory: use another path, or declare a File with ensure: directory"},
+		}},
+		"users have no groups of their own": {promised: promised{
+			given:   own,
+			catalog: []string{"User/ann {ensure: present}", "User/bob {groups: [ann], require: [User/ann]}", "File/x {path: /srv/x, content: x, owner: ann, group: ann}"},
+			plan: []string{
+				"User/ann Noop", "User/bob Failed: cannot be applied: groups has ann, which does not exist on the host: declare Group/ann",
+				`File/x Failed: cannot be applied: the host has no group "ann": create it first, or use a number`,
+			},
+		}},
+		"users have a common group": {promised: promised{
+			given:   own + "groupadd all; echo GROUP=all >> /etc/default/useradd",
+			catalog: []string{"User/ann {ensure: present}", "Group/all {ensure: absent, require: [User/ann]}"},
+			plan: []string{"User/ann Noop", "Group/all Failed: cannot be applied: it is the primary group of user ann: " +
+				"before this Group, make that User absent or give it another gid"},
+		}},
+		"a user's group stays": {promised: promised{
+			given:   "useradd ann; useradd bob; " + own,
+			catalog: []string{"User/ann {ensure: absent}", "User/bob {groups: [ann], require: [User/ann]}"},
+			plan:    []string{"User/ann Noop", "User/bob Noop"},
+		}},
+	}
+}
+
 func TestAPlanOfAccountsIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]accountCase{homes(), files()} {
+	for _, cases := range []map[string]accountCase{homes(), files(), hostDefaults()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -49,7 +49,7 @@ func checkCreation(h resource.Reader, _, want attributes) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkFilesOfCreation(h, want), forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), unusableHome(h, want), nothingToUnlock(want, ""))
+	return errors.Join(checkFilesOfCreation(h, want), forecast.CheckName(want.Name, "useradd"), takenUID(a, want), unknownGID(a, want), unknownGroups(a, want), unusableShell(h, want), unusableHome(h, a, want), nothingToUnlock(want, ""))
 }
 
 func checkUpdate(h resource.Reader, is, want attributes, changes []resource.Change) error {

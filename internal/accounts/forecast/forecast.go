@@ -3,6 +3,7 @@
 package forecast
 
 import (
+	"fmt"
 	"path"
 	"slices"
 
@@ -19,9 +20,10 @@ const Unknown = -1
 
 // Accounts are the users and groups of a host.
 type Accounts struct {
-	Users  accounts.Users
-	Groups accounts.Groups
-	homes  map[string]bool // by path: the home directories that are planned with their users, and whether they are made or removed
+	Users    accounts.Users
+	Groups   accounts.Groups
+	Defaults Defaults
+	homes    map[string]bool // by path: the home directories that are planned with their users, and whether they are made or removed
 }
 
 // Read reads the accounts of a host and adds what is planned.
@@ -31,6 +33,9 @@ func Read(h resource.Reader) (a Accounts, err error) {
 	}
 	if a.Groups, err = accounts.ReadGroups(h); err != nil {
 		return a, err
+	}
+	if a.Defaults, err = readDefaults(h); err != nil {
+		return a, fmt.Errorf("cannot read the defaults of accounts: %w", err)
 	}
 	return a.Expect(resource.Planned(h)), nil
 }
@@ -61,9 +66,9 @@ func (a *Accounts) expectUser(w resource.Write[v1alpha1.UserAttributes]) {
 		return
 	case creates(w.Changes):
 		if ptr.Deref(want.ManageHome, false) {
-			a.homes[path.Clean(ptr.Deref(want.Home, "/home/"+want.Name))] = true
+			a.homes[path.Clean(a.HomeOf(want))] = true
 		}
-		a.Users = append(a.Users, accounts.User{Name: want.Name, UID: Unknown, GID: a.primary(want), Home: "/home/" + want.Name})
+		a.Users = append(a.Users, accounts.User{Name: want.Name, UID: Unknown, GID: a.primary(want), Home: a.HomeOf(want)})
 	}
 	i := slices.IndexFunc(a.Users, func(u accounts.User) bool { return u.Name == want.Name })
 	if i < 0 {
@@ -79,7 +84,8 @@ func (a *Accounts) expectUser(w resource.Write[v1alpha1.UserAttributes]) {
 	}
 }
 
-// primary returns the number of the primary group of a new user, and creates the group of the user's own name if there is none.
+// primary returns the number of the primary group of a new user, and creates the group of the user's own name if there is none and
+// useradd would.
 func (a *Accounts) primary(want v1alpha1.UserAttributes) int64 {
 	if want.GID != nil {
 		return a.number(want.GID)
@@ -87,11 +93,14 @@ func (a *Accounts) primary(want v1alpha1.UserAttributes) int64 {
 	if own, ok := a.Groups.Named(want.Name); ok {
 		return own.GID
 	}
+	if !a.Defaults.UserGroups {
+		return a.defaultGroup()
+	}
 	a.Groups = append(a.Groups, accounts.Group{Name: want.Name, GID: Unknown})
 	return Unknown
 }
 
-// removeUser removes a user, its memberships, and the group of its own name if nobody else is in that.
+// removeUser removes a user, its memberships, and the group of its own name if nobody else is in that and userdel would.
 func (a *Accounts) removeUser(name string) {
 	user, _ := a.Users.Named(name)
 	a.Users = slices.DeleteFunc(a.Users, func(u accounts.User) bool { return u.Name == name })
@@ -99,7 +108,7 @@ func (a *Accounts) removeUser(name string) {
 		a.Groups[i].Members = without(a.Groups[i].Members, name)
 	}
 	a.Groups = slices.DeleteFunc(a.Groups, func(g accounts.Group) bool {
-		return g.Name == name && g.GID == user.GID && len(g.Members) == 0 && a.PrimaryOf(g) == ""
+		return a.Defaults.UserGroups && g.Name == name && g.GID == user.GID && len(g.Members) == 0 && a.PrimaryOf(g) == ""
 	})
 }
 

@@ -60,7 +60,9 @@ func TestPlannedAccountsAreExpected(t *testing.T) {
 		"other kinds don't count": {[]any{"x"}, accounts.Users{ann}, accounts.Groups{own, web}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := forecast.Accounts{Users: accounts.Users{ann}, Groups: accounts.Groups{own, web}}
+			before := forecast.Accounts{
+				Users: accounts.Users{ann}, Groups: accounts.Groups{own, web}, Defaults: forecast.Defaults{Homes: "/home", UserGroups: true},
+			}
 			after := before.Expect(test.planned)
 			if diff := cmp.Diff(test.users, after.Users, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("users (-want +got):\n%s", diff)
