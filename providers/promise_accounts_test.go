@@ -266,8 +266,92 @@ func hostDefaults() map[string]accountCase {
 	}
 }
 
+// later has resources that read what an earlier User or Group changes.
+func later() map[string]accountCase {
+	return map[string]accountCase{
+		"an owner is renumbered before": {promised: promised{
+			given: "useradd --uid 1500 --create-home ann; touch /srv/a /srv/b; chown ann /srv/a",
+			catalog: []string{
+				"User/ann {uid: 1600}", "File/a {path: /srv/a, owner: ann}", "File/b {path: /srv/b, owner: ann}",
+				"File/c {path: /srv/c, content: c, owner: ann}", "File/d {path: /home/ann/.profile, owner: ann}", "File/e {path: /home/ann/.bashrc, owner: 1500, require: [User/ann]}",
+			},
+			plan: []string{
+				"User/ann Noop", "File/a InSync (unknown: comes after a change of its owner)", "File/b Noop", "File/c Noop", "File/d InSync",
+				"File/e InSync (unknown: comes after a change of its owner)",
+			},
+		}},
+		"a file gets the number of a new owner": {promised: promised{
+			given:   "touch /srv/a /srv/b; chown 1500 /srv/a; chown 770000 /srv/b",
+			catalog: []string{"User/ann {uid: 1500}", "File/a {path: /srv/a, owner: ann}", "User/bob {ensure: present}", "File/b {path: /srv/b, owner: bob}"},
+			plan: []string{
+				"User/ann Noop", "File/a Noop (unknown: comes after a change of its owner)", "User/bob Noop", "File/b Noop (unknown: comes after a change of its owner)",
+			},
+		}},
+		"a group is renumbered before": {promised: promised{
+			given: "groupadd --gid 1500 web; useradd --gid web --create-home ann; touch /srv/a; chgrp web /srv/a",
+			catalog: []string{
+				"Group/web {gid: 1600}", "File/a {path: /srv/a, group: web}", "User/ann {gid: 1500, require: [Group/web]}",
+			},
+			plan: []string{
+				"Group/web Noop", "File/a InSync (unknown: comes after a change of its group)", "User/ann InSync (unknown: comes after a change of the groups of ann)",
+			},
+		}},
+		"a user's group is removed before": {promised: promised{
+			given:   "groupadd web; useradd --groups web ann",
+			catalog: []string{"Group/web {ensure: absent}", "User/ann {groups: [web], require: [Group/web]}"},
+			plan:    []string{"Group/web Noop", "User/ann InSync (unknown: comes after a change of the groups of ann)"},
+		}},
+		"a member joins or leaves before": {promised: promised{
+			given:   "groupadd web; groupadd ops; useradd ann; useradd --groups ops bob",
+			catalog: []string{"User/ann {groups: [web]}", "Group/web {members: [ann]}", "User/bob {ensure: absent}", "Group/ops {members: [bob], require: [User/bob]}"},
+			plan: []string{
+				"User/ann Noop", "Group/web Noop (unknown: comes after a change of its members)",
+				"User/bob Noop", "Group/ops InSync (unknown: comes after a change of its members)",
+			},
+		}},
+		"a home is moved before": {promised: promised{
+			given: "useradd --create-home ann; mkdir /home/ann/d; touch /home/ann/d/a",
+			catalog: []string{
+				"User/ann {home: /srv/ann, moveHome: true}", "File/a {path: /home/ann/d/a, require: [User/ann]}", "File/b {path: /srv/ann/d/a, content: a, require: [User/ann]}",
+				"File/c {path: /srv/ann/c, content: c, require: [User/ann]}", "File/d {path: /home/ann/d/d, content: d, require: [User/ann]}", "SSHAuthorizedKey/k {user: ann, " + key + "}",
+			},
+			plan: []string{
+				"User/ann Noop", "File/a InSync (unknown: comes after a change of the home of user ann)", "File/b Noop (unknown: comes after a change of the home of user ann)",
+				"File/c Noop (unknown: comes after a change of the home of user ann)",
+				"File/d Failed: cannot be applied: cannot create /home/ann/d/d: its parent directory /home/ann/d does not exist: create it first, with a File that has ensure: directory",
+				"SSHAuthorizedKey/k Noop",
+			},
+		}},
+		"a home changes before, but is not moved": {promised: promised{
+			given:   "useradd --create-home ann; mkdir /srv/ann /home/ann/.ssh; chown ann /srv/ann /home/ann/.ssh; echo ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f k > /home/ann/.ssh/authorized_keys; chown ann /home/ann/.ssh/*",
+			catalog: []string{"User/ann {home: /srv/ann}", "File/a {path: /home/ann/.profile, owner: ann}", "SSHAuthorizedKey/k {user: ann, " + key + "}"},
+			plan:    []string{"User/ann Noop", "File/a InSync", "SSHAuthorizedKey/k InSync (unknown: comes after a change of user ann)"},
+		}},
+		"a home is removed before": {promised: promised{
+			given:   "useradd --create-home ann; mkdir /home/ann/d",
+			catalog: []string{removal, "File/a {path: /home/ann/.profile, require: [User/ann]}", "File/b {path: /home/ann/d/b, content: b, require: [User/ann]}"},
+			plan: []string{
+				"User/ann Noop", "File/a InSync (unknown: comes after a change of the home of user ann)",
+				"File/b Failed: cannot be applied: cannot create /home/ann/d/b: its parent directory /home/ann/d does not exist: create it first, with a File that has ensure: directory",
+			},
+		}},
+		"a home is made before": {promised: promised{
+			catalog: []string{"User/ann {manageHome: true}", "File/h {path: /home/ann, ensure: directory, mode: '0700', require: [User/ann]}"},
+			plan:    []string{"User/ann Noop", "File/h Noop (unknown: comes after a change of the home of user ann)"},
+		}},
+		"files come into a new home": {promised: promised{
+			given: "mkdir /etc/skel/d",
+			catalog: []string{
+				"User/ann {manageHome: true}", "File/a {path: /home/ann/.profile, content: a, owner: ann}", "File/b {path: /home/ann/b, content: b, owner: ann}",
+				"File/d {path: /home/ann/d/d, content: d, owner: ann}",
+			},
+			plan: []string{"User/ann Noop", "File/a Noop (unknown: comes after a change of the home of user ann)", "File/b Noop", "File/d Noop"},
+		}},
+	}
+}
+
 func TestAPlanOfAccountsIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]accountCase{homes(), files(), hostDefaults()} {
+	for _, cases := range []map[string]accountCase{homes(), files(), hostDefaults(), later()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

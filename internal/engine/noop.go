@@ -63,6 +63,7 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 		if reasons := append(unknownChanges(e.situation.Changes), unknownReasons(errs[i])...); len(reasons) > 0 {
 			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
+		r.noteStale(e)
 		for _, c := range e.situation.Changes {
 			ev := r.event(e, c, nil)
 			ev.Status, ev.Message = report.Pending, cmp.Or(c.Pending, c.Message)
@@ -83,9 +84,14 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 	for i, e := range group {
 		items[i] = e.batchItem()
 	}
+	return bound.PrecheckAll(ctx, r.planReader(), items)
+}
+
+// planReader is the host together with what would have been changed by now.
+func (r *run) planReader() resource.Reader {
 	c := r.call()
 	c.Memo, c.Planned = resource.NewMemo(), r.plannedByNow
-	return bound.PrecheckAll(ctx, c.Reader(r.hosts.simulated), items)
+	return c.Reader(r.hosts.simulated)
 }
 
 func (r *run) plannedByNow() []any { return r.planned }
@@ -143,6 +149,20 @@ func unknownReasons(err error) []string {
 		}
 	}
 	return reasons
+}
+
+// noteStale records that an apply would find another state, because of what the plan changes before.
+func (r *run) noteStale(e *entry) {
+	if !e.situation.Noop || !e.compared || len(r.planned) == 0 || e.report.State == report.Failed || e.report.State == report.Skipped {
+		return
+	}
+	reason, err := bound.Stale(r.planReader(), e.Resource)
+	switch {
+	case err != nil:
+		e.fail(err)
+	case reason != "":
+		e.noteUnknown(reason)
+	}
 }
 
 // noteUnknownBefore records that an apply may find another state, because foreign code of a resource that this one depends on,

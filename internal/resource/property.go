@@ -191,3 +191,12 @@ const (
 	Absent  = "absent"
 	Purged  = "purged" // absent, and nothing left of it
 )
+
+// Differs reports whether a change that is made in one state would not be the same in another: for a [StaleChecker].
+func Differs[A any](p Property[A], is, planned, want A) bool {
+	if !p.Managed(want) {
+		return false
+	}
+	inSync := p.InSync(is, want)
+	return inSync != p.InSync(planned, want) || !inSync && p.Show(is) != p.Show(planned)
+}

@@ -111,6 +111,14 @@ type Prechecker[A any] interface {
 	Precheck(ctx context.Context, h Reader, writes []Write[A]) []error
 }
 
+// A StaleChecker finds out that the state that a plan has read is not the one that an apply would find, because earlier resources of
+// the plan change what it was read from: the number of a file's owner, or the directory that it is in. See [Planned]. Whether such
+// a resource would be changed is unknown, also if it is in sync.
+type StaleChecker[A any] interface {
+	// Stale returns what changes the state, such as "comes after a change of user ann", or "" if nothing does.
+	Stale(h Reader, is, want A) string
+}
+
 // A MissingError is the error of a [Prechecker] about a thing that must exist first, such as the
 // parent directory or the owner of a file. It is ignored if the run would make that thing before.
 // An error within another one names an alternative.

@@ -69,6 +69,7 @@ func TestPlanExpectsAccountsOfTheSameRun(t *testing.T) {
 	h.PutDir("/etc")
 	h.Put("/etc/passwd", "root:x:0:0::/root:/bin/sh\n")
 	h.Put("/etc/group", "root:x:0:\n")
+	h.Put("/etc/login.defs", "USERGROUPS_ENAB yes\n")
 	for _, tool := range []string{"useradd", "usermod", "userdel", "chage", "chpasswd", "groupadd", "groupmod", "groupdel", "gpasswd"} {
 		h.Handle(tool, func(host.Cmd) host.Result { return host.Result{ExitCode: 1} })
 	}

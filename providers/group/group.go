@@ -43,13 +43,7 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 			{Name: systemGroups, Doc: "Can create system groups."},
 			{Name: allowsDuplicates, Doc: "Can give several groups the same number."},
 		},
-		Properties: []resource.Property[attributes]{
-			resource.Field(resource.Ensure, "Whether the group exists: present (default) or absent.",
-				func(a *attributes) *string { return a.Ensure }),
-			resource.Field("gid", "The number of the group; the host chooses one if it is left out.",
-				func(a *attributes) *int64 { return a.GID }),
-			members(),
-		},
+		Properties: properties(),
 		Parameters: []resource.Parameter{
 			{Name: "authMembership", Doc: "Removes other members than those in members. Default false.", Feature: managesMembers},
 			{Name: "system", Doc: "Creates a system group, with a low number.", Feature: systemGroups},
@@ -71,6 +65,16 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},
 		Traits: resource.Traits{SideEffects: true}, // a new gid also becomes that of the users with this primary group, and members join the group
+	}
+}
+
+func properties() []resource.Property[attributes] {
+	return []resource.Property[attributes]{
+		resource.Field(resource.Ensure, "Whether the group exists: present (default) or absent.",
+			func(a *attributes) *string { return a.Ensure }),
+		resource.Field("gid", "The number of the group; the host chooses one if it is left out.",
+			func(a *attributes) *int64 { return a.GID }),
+		members(),
 	}
 }
 

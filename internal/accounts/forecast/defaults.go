@@ -22,6 +22,7 @@ const usersGroup = 100
 
 // Defaults are what useradd and userdel do on a host if they are not told otherwise.
 type Defaults struct {
+	Skeleton   string // the directory whose contents new homes get
 	Homes      string // the directory of homes
 	Group      string // the primary group of a new user without a group of its own, by name or number
 	UserGroups bool   // whether a group comes and goes with the user of the same name
@@ -29,13 +30,15 @@ type Defaults struct {
 
 // readDefaults reads the defaults as the tools do: the last one of several counts.
 func readDefaults(h host.Reader) (Defaults, error) {
-	d := Defaults{Homes: "/home"}
+	d := Defaults{Homes: "/home", Skeleton: "/etc/skel"}
 	useradd, err := readLines(h, useraddFile)
 	for _, line := range useradd {
 		name, value, assigned := strings.Cut(line, "=")
 		switch {
 		case assigned && name == "HOME":
 			d.Homes = value
+		case assigned && name == "SKEL":
+			d.Skeleton = value
 		case assigned && name == "GROUP":
 			d.Group = value
 		}

@@ -4,7 +4,6 @@ package forecast
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,7 +22,9 @@ type Accounts struct {
 	Users    accounts.Users
 	Groups   accounts.Groups
 	Defaults Defaults
-	homes    map[string]bool // by path: the home directories that are planned with their users, and whether they are made or removed
+	homes    []homeChange
+	owners   []newOwner
+	exists   func(file string) bool // on the host, before the plan
 }
 
 // Read reads the accounts of a host and adds what is planned.
@@ -37,13 +38,17 @@ func Read(h resource.Reader) (a Accounts, err error) {
 	if a.Defaults, err = readDefaults(h); err != nil {
 		return a, fmt.Errorf("cannot read the defaults of accounts: %w", err)
 	}
+	a.exists = func(file string) bool { _, err := h.Lstat(file); return err == nil }
 	return a.Expect(resource.Planned(h)), nil
 }
 
 // Expect returns the accounts after planned writes, of which those of other kinds than User and Group do not count. It leaves the
 // original as it is.
 func (a Accounts) Expect(planned []any) Accounts {
-	a.Users, a.Groups, a.homes = slices.Clone(a.Users), slices.Clone(a.Groups), map[string]bool{}
+	a.Users, a.Groups, a.homes, a.owners = slices.Clone(a.Users), slices.Clone(a.Groups), nil, nil
+	if a.exists == nil {
+		a.exists = func(string) bool { return false }
+	}
 	for _, w := range planned {
 		switch w := w.(type) {
 		case resource.Write[v1alpha1.UserAttributes]:
@@ -59,25 +64,27 @@ func (a *Accounts) expectUser(w resource.Write[v1alpha1.UserAttributes]) {
 	want := w.Want
 	switch {
 	case removes(w.Changes):
-		if u, _ := a.Users.Named(want.Name); ptr.Deref(want.ManageHome, false) {
-			a.homes[path.Clean(u.Home)] = false
-		}
+		a.expectRemovedHome(want)
 		a.removeUser(want.Name)
 		return
 	case creates(w.Changes):
-		if ptr.Deref(want.ManageHome, false) {
-			a.homes[path.Clean(a.HomeOf(want))] = true
-		}
+		a.expectNewHome(want)
 		a.Users = append(a.Users, accounts.User{Name: want.Name, UID: Unknown, GID: a.primary(want), Home: a.HomeOf(want)})
 	}
 	i := slices.IndexFunc(a.Users, func(u accounts.User) bool { return u.Name == want.Name })
 	if i < 0 {
 		return
 	}
-	u := &a.Users[i]
+	before, u := a.Users[i], &a.Users[i]
 	u.UID, u.Home, u.Shell = ptr.Deref(want.UID, u.UID), ptr.Deref(want.Home, u.Home), ptr.Deref(want.Shell, u.Shell)
 	if want.GID != nil {
 		u.GID = a.number(want.GID)
+	}
+	if !creates(w.Changes) {
+		a.expectMovedHome(before, *u, ptr.Deref(want.MoveHome, false))
+	}
+	if ptr.Deref(want.Membership, "") == "inclusive" && want.Groups != nil {
+		a.leaveAll(want.Name)
 	}
 	for _, name := range want.Groups {
 		a.join(name, want.Name)
@@ -104,12 +111,16 @@ func (a *Accounts) primary(want v1alpha1.UserAttributes) int64 {
 func (a *Accounts) removeUser(name string) {
 	user, _ := a.Users.Named(name)
 	a.Users = slices.DeleteFunc(a.Users, func(u accounts.User) bool { return u.Name == name })
-	for i := range a.Groups {
-		a.Groups[i].Members = without(a.Groups[i].Members, name)
-	}
+	a.leaveAll(name)
 	a.Groups = slices.DeleteFunc(a.Groups, func(g accounts.Group) bool {
 		return a.Defaults.UserGroups && g.Name == name && g.GID == user.GID && len(g.Members) == 0 && a.PrimaryOf(g) == ""
 	})
+}
+
+func (a *Accounts) leaveAll(user string) {
+	for i := range a.Groups {
+		a.Groups[i].Members = without(a.Groups[i].Members, user)
+	}
 }
 
 func (a *Accounts) join(group, user string) {
@@ -179,12 +190,6 @@ func (a Accounts) PrimaryOf(g accounts.Group) string {
 		}
 	}
 	return ""
-}
-
-// Home reports whether a directory is planned together with a user whose home it is, and whether it is made or removed then.
-func (a Accounts) Home(dir string) (made, planned bool) {
-	made, planned = a.homes[path.Clean(dir)]
-	return made, planned
 }
 
 // HasChosenUID returns a user whose number the host will choose, "" if there is none.

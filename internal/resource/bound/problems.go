@@ -93,7 +93,7 @@ func optionalMethods[A any](p resource.Provider[A]) map[string]bool {
 		"Identify": implements[resource.Identifier[A]](p), "List": implements[resource.Lister[A]](p),
 		"Needs": implements[resource.Needing](p), "PreRunCheck": implements[resource.PreRunChecker[A]](p), "Precheck": implements[resource.Prechecker[A]](p),
 		"ReadAll": implements[resource.BatchReader[A]](p), "ReadAudited": implements[resource.Auditor[A]](p),
-		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p),
+		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p), "Stale": implements[resource.StaleChecker[A]](p),
 		"Watch": implements[resource.Watcher[A]](p), "WriteAll": implements[resource.BatchWriter[A]](p),
 	}
 }

@@ -4,11 +4,13 @@ package owner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -105,6 +107,62 @@ func (a Accounts) PlannedHome(h resource.Reader, dir string) (made, planned bool
 		return false, false
 	}
 	return expected.Home(dir)
+}
+
+// Stale returns how the earlier resources of a plan change whose a file is, or with which home it is made, moved or removed; "" if they
+// do not. The numbers are those of a file that exists.
+func (a Accounts) Stale(h resource.Reader, file string, exists bool, uid, gid int, wantUser, wantGroup *intstr.IntOrString) string {
+	if !plansAccounts(h) {
+		return ""
+	}
+	expected, err := expect(h)
+	if err != nil {
+		return "" // the check of a change reports it
+	}
+	if user := expected.ChangedWith(file); user != "" {
+		return "comes after a change of the home of user " + user
+	}
+	if !exists {
+		return ""
+	}
+	newUID, newGID := expected.OwnerOf(file, int64(uid), int64(gid))
+	if a.changesHands(h, User, wantUser, uid, users{expected.Users}, int(newUID)) {
+		return "comes after a change of its owner"
+	}
+	if a.changesHands(h, Group, wantGroup, gid, groups{expected.Groups}, int(newGID)) {
+		return "comes after a change of its group"
+	}
+	return ""
+}
+
+func plansAccounts(h resource.Reader) bool {
+	return slices.ContainsFunc(resource.Planned(h), func(w any) bool {
+		_, user := w.(resource.Write[v1alpha1.UserAttributes])
+		_, group := w.(resource.Write[v1alpha1.GroupAttributes])
+		return user || group
+	})
+}
+
+// changesHands reports whether a file begins or ceases to belong to the account that a resource names.
+func (a Accounts) changesHands(h resource.Reader, kind Kind, want *intstr.IntOrString, id int, expected names, newID int) bool {
+	if want == nil {
+		return false
+	}
+	all, err := a.read(h, kind)
+	if err != nil {
+		return false
+	}
+	return belongs(all, want, id) != belongs(expected, want, newID)
+}
+
+// belongs reports whether a number is that of an account. The host may choose for a new account any number that is free.
+func belongs(all names, want *intstr.IntOrString, id int) bool {
+	if n, numeric := number(*want); numeric {
+		return n == int64(id)
+	}
+	wanted, ok := all.id(want.StrVal)
+	_, taken := all.name(id)
+	return ok && (wanted == id || wanted == forecast.Unknown && !taken)
 }
 
 // Check returns the error that ID would return once the earlier resources of a plan are applied.
