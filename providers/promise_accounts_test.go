@@ -350,8 +350,70 @@ func later() map[string]accountCase {
 	}
 }
 
+// newHomes has homes that can't be made or moved.
+func newHomes() map[string]accountCase {
+	const moved = "User/ann {home: /srv/ann, moveHome: true}"
+	stays := func(why string) []string {
+		return []string{"User/ann Failed: cannot be applied: cannot set home: cannot move the home directory /home/ann: " + why}
+	}
+	return map[string]accountCase{
+		"a home with a mount point is moved": {
+			promised: promised{
+				given:   "useradd --create-home ann; mkdir /mnt/d /home/ann/d; touch /mnt/d/precious; mount --bind /mnt/d /home/ann/d; mount -t tmpfs none /srv",
+				catalog: []string{moved},
+				plan:    stays("/home/ann/d is a mount point, and usermod would remove what is mounted: unmount it first, or remove moveHome"),
+			},
+			left: "test -e /mnt/d/precious -a -e /home/ann/.profile; grep -q :/home/ann: /etc/passwd",
+		},
+		"an immutable file is moved to another file system": {
+			promised: promised{
+				given:   "useradd --create-home ann; chattr +i /home/ann/.profile; mount -t tmpfs none /srv",
+				catalog: []string{moved}, plan: stays("/home/ann/.profile is immutable: change that with chattr -i, or remove moveHome"),
+			},
+			left: "test ! -e /srv/ann",
+		},
+		"an immutable file is moved within a file system": {
+			promised: promised{
+				given:   "useradd --create-home ann; chattr +i /home/ann/.profile",
+				catalog: []string{"User/ann {home: /home/bob, moveHome: true}"}, plan: []string{"User/ann Noop"},
+			},
+			left: "chattr -i /home/bob/.profile",
+		},
+		"an immutable home is moved": {
+			promised: promised{
+				given:   "useradd --create-home ann; chattr +i /home/ann",
+				catalog: []string{moved}, plan: stays("/home/ann is immutable: change that with chattr -i, or remove moveHome"),
+			},
+		},
+		"a home is moved to a read-only file system": {
+			promised: promised{
+				given:   "useradd --create-home ann; mount -t tmpfs -o ro none /srv",
+				catalog: []string{moved}, plan: stays("/srv is on a read-only file system: mount that read-write, or remove moveHome"),
+			},
+		},
+		"a home is made where nothing can be": {
+			promised: promised{
+				given:   "chattr +i /home; mount -t tmpfs -o ro none /srv",
+				catalog: []string{"User/ann {manageHome: true}", "User/bob {manageHome: true, home: /srv/a/b}"},
+				plan: []string{
+					"User/ann Failed: cannot be applied: cannot make home /home/ann: /home is immutable: change that with chattr -i, or remove manageHome",
+					"User/bob Failed: cannot be applied: cannot make home /srv/a/b: /srv is on a read-only file system: mount that read-write, or remove manageHome",
+				},
+			},
+			left: "! id ann; ! id bob",
+		},
+		"a home ends in a slash": {
+			promised: promised{
+				given:   "useradd ann; useradd --home-dir /home/b/ bob",
+				catalog: []string{"User/ann {home: /srv/ann/}", "User/bob {home: /home/b/}", "User/cy {home: /home/c/}"},
+				plan:    []string{"User/ann Noop", "User/bob InSync", "User/cy Noop"},
+			},
+		},
+	}
+}
+
 func TestAPlanOfAccountsIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]accountCase{homes(), files(), hostDefaults(), later()} {
+	for _, cases := range []map[string]accountCase{homes(), files(), hostDefaults(), later(), newHomes()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -32,8 +32,11 @@ func setDefaults(a *attributes) {
 	}
 }
 
-// normalize turns a gid that is a number in quotes into a number.
+// normalize turns a gid that is a number in quotes into a number, and removes slashes at the end of a home, as usermod does.
 func normalize(a *attributes) {
+	if a.Home != nil && strings.HasSuffix(*a.Home, "/") {
+		a.Home = new("/" + strings.Trim(*a.Home, "/"))
+	}
 	if a.GID == nil {
 		return
 	}

@@ -29,8 +29,25 @@ func unusableHome(h host.Reader, a forecast.Accounts, want attributes) error {
 		case err != nil:
 			return fmt.Errorf("cannot look for home %s: %w", home, err)
 		}
-		return noDirectory(h, "cannot make home "+home, dir)
+		if dir == home {
+			return noDirectory(h, "cannot make home "+home, dir)
+		}
+		return errors.Join(noDirectory(h, "cannot make home "+home, dir), protectedDir(h, home, dir))
 	}
+}
+
+// protectedDir returns an error if nothing can be made in a directory.
+func protectedDir(h host.Reader, home, dir string) error {
+	f, err := h.Lookup(dir, host.Links{Follow: host.FollowAll, AtEnd: true})
+	if err != nil {
+		return nil // noDirectory says why
+	}
+	defer f.Close()
+	why, err := f.Protection()
+	if why != "" {
+		return fmt.Errorf("cannot make home %s: %s %s, or remove manageHome", home, dir, why)
+	}
+	return err
 }
 
 // noDirectory returns an error if a path leads to no directory.
@@ -74,7 +91,10 @@ func movesHome(h host.Reader, is, want attributes) ([]string, error) {
 	if mounted, err := h.Mounted(from); mounted || err != nil {
 		return nil, errors.Join(err, fmt.Errorf("cannot move the home directory %s, which is a mount point: unmount it first, or remove moveHome", from))
 	}
-	return []string{"--move-home"}, noDirectory(h, "cannot move the home directory to "+to, path.Dir(to))
+	if err := noDirectory(h, "cannot move the home directory to "+to, path.Dir(to)); err != nil {
+		return nil, err
+	}
+	return []string{"--move-home"}, immovableTree(h, from, path.Dir(to))
 }
 
 // irremovableHome returns an error if userdel would leave the home, or remove what is not the user's.
@@ -96,7 +116,7 @@ func irremovableHome(h resource.Reader, is attributes) error {
 		return err
 	}
 	if other := homeWithin(a.Users, home, is.Name); other != "" {
-		return othersHome(is, other)
+		return keptHome(is, "%s", havingOthers(other))
 	}
 	return irremovableTree(h, is, a.Users)
 }
@@ -106,8 +126,9 @@ func keptHome(is attributes, format string, args ...any) error {
 	return fmt.Errorf("cannot remove user %s with its home %s: %w", is.Name, *is.Home, fmt.Errorf(format, args...))
 }
 
-func othersHome(is attributes, other string) error {
-	return keptHome(is, "that is or has the home of user %s: remove manageHome", other)
+// havingOthers is why a home stays that another user's home is in.
+func havingOthers(other string) string {
+	return fmt.Sprintf("that is or has the home of user %s: remove manageHome", other)
 }
 
 // homeWithin returns a user, other than the named one, whose home is a directory or lies below it; "" if there is none.

@@ -16,6 +16,7 @@ func (useradd) Stale(h resource.Reader, is, want attributes) string {
 		return "" // the check of a change reports it
 	}
 	planned := database{users: a.Users, groups: a.Groups, shadow: new(accounts.Shadow)}.state(want)
+	normalize(&planned)
 	for _, p := range properties() {
 		if !isInShadow(p.Name) && resource.Differs(p, is, planned, want) {
 			return "comes after a change of the groups of " + want.Name
