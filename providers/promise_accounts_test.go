@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest/promise"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers"
@@ -442,4 +445,22 @@ func (c accountCase) keep(t *testing.T) {
 		Host: h, Kinds: m.Kinds, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
 	}}.Keep(t)
 	run(c.left)
+}
+
+func TestAPlanOfAUserWhoMayNotReadAHomeSaysSo(t *testing.T) {
+	root := debian.Root(t)
+	debian.Chroot(t, root, "sh", "-c", "useradd --uid 770000 --create-home ann; useradd --uid 770001 --create-home bob; chmod 700 /home/*")
+	h, err := linux.Open(linux.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	m := enginetest.Machine{Host: h.ActAs(host.Credentials{UID: 65534, GID: 65534}), Noop: true, Kinds: providers.Kinds()}
+	want := []string{
+		"User/ann: removed (noop) (unknown: the home can't be read)",
+		"User/bob: home changed /home/bob to /home/b (noop) (unknown: the home can't be read)",
+	}
+	if diff := cmp.Diff(want, m.Apply(t, removal, "User/bob {home: /home/b, moveHome: true}")); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.
 func (useradd) Precheck(_ context.Context, h resource.Reader, writes []resource.Write[attributes]) []error {
-	errs := resource.SimpleCheck[attributes]{Create: checkCreation, Update: checkUpdate, Delete: checkRemoval}.Check(h, writes)
+	errs := resource.SimpleCheck[attributes]{Create: checkCreation, Update: checkUpdate, Delete: foreseeRemoval}.Check(h, writes)
 	for i, w := range writes {
 		if errs[i] == nil && needsIdle(w) && runsProcesses(h, *w.Is.UID) {
 			errs[i] = &resource.UnknownError{Reason: "the user has processes"}
@@ -89,6 +89,11 @@ func checkValue(h resource.Reader, a forecast.Accounts, is, want attributes, pro
 		return errors.Join(nothingToLock(want, ok), nothingToUnlock(want, strings.TrimLeft(hash, lock)))
 	}
 	return nil
+}
+
+// foreseeRemoval is checkRemoval for a plan.
+func foreseeRemoval(h resource.Reader, is, want attributes) error {
+	return unlessUnreadable(checkRemoval(h, is, want))
 }
 
 func checkRemoval(h resource.Reader, is, want attributes) error {

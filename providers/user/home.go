@@ -69,6 +69,14 @@ func immovableHome(h host.Reader, is, want attributes) error {
 		return nil
 	}
 	_, err := movesHome(h, is, want)
+	return unlessUnreadable(err)
+}
+
+// unlessUnreadable returns that an outcome is unknown for the error of a home that the user of a plan may not look into.
+func unlessUnreadable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return &resource.UnknownError{Reason: "the home can't be read"}
+	}
 	return err
 }
 

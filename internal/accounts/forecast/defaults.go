@@ -32,19 +32,13 @@ type Defaults struct {
 func readDefaults(h host.Reader) (Defaults, error) {
 	d := Defaults{Homes: "/home", Skeleton: "/etc/skel"}
 	useradd, err := readLines(h, useraddFile)
-	for _, line := range useradd {
-		name, value, assigned := strings.Cut(line, "=")
-		switch {
-		case assigned && name == "HOME":
-			d.Homes = value
-		case assigned && name == "SKEL":
-			d.Skeleton = value
-		case assigned && name == "GROUP":
-			d.Group = value
-		}
-	}
 	if err != nil {
 		return d, err
+	}
+	for _, line := range useradd {
+		if name, value, assigned := strings.Cut(line, "="); assigned {
+			d.set(name, value)
+		}
 	}
 	login, err := readLines(h, loginDefsFile)
 	for _, line := range login {
@@ -54,6 +48,17 @@ func readDefaults(h host.Reader) (Defaults, error) {
 		}
 	}
 	return d, err
+}
+
+func (d *Defaults) set(name, value string) {
+	switch name {
+	case "HOME":
+		d.Homes = value
+	case "GROUP":
+		d.Group = value
+	case "SKEL":
+		d.Skeleton = value
+	}
 }
 
 func readLines(h host.Reader, file string) ([]string, error) {
