@@ -290,6 +290,23 @@ func later() map[string]accountCase {
 				"User/ann Noop", "File/a Noop (unknown: comes after a change of its owner)", "User/bob Noop", "File/b Noop (unknown: comes after a change of its owner)",
 			},
 		}},
+		"a file that gets another owner is another's before": {promised: promised{
+			given:   "useradd --uid 1500 ann; touch /srv/a; chown ann /srv/a",
+			catalog: []string{"User/ann {uid: 1600}", "File/a {path: /srv/a, owner: root, require: [User/ann]}"},
+			plan:    []string{"User/ann Noop", "File/a Noop (unknown: comes after a change of its owner)"},
+		}},
+		"a key's user is renumbered or removed before": {promised: promised{
+			given:   "useradd --uid 1500 --create-home ann; useradd --create-home bob; mkdir /home/bob/.ssh; echo ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f l > /home/bob/.ssh/authorized_keys; chown -R bob /home/bob",
+			catalog: []string{"User/ann {uid: 1600}", "SSHAuthorizedKey/k {user: ann, " + key + "}", "User/bob {ensure: absent, manageHome: true}", "SSHAuthorizedKey/l {user: bob, ensure: absent, " + key + "}"},
+			plan:    []string{"User/ann Noop", "SSHAuthorizedKey/k Noop", "User/bob Noop", "SSHAuthorizedKey/l Noop (unknown: comes after a change of user bob)"},
+		}},
+		"a home is removed before, and made again as a File": {promised: promised{
+			given:   "useradd --create-home ann",
+			catalog: []string{removal, "File/h {path: /home/ann, ensure: directory, require: [User/ann]}", "File/x {path: /home/ann/x, content: x, require: [File/h]}"},
+			plan: []string{
+				"User/ann Noop", "File/h InSync (unknown: comes after a change of the home of user ann)", "File/x Noop (unknown: comes after File/h)",
+			},
+		}},
 		"a group is renumbered before": {promised: promised{
 			given: "groupadd --gid 1500 web; useradd --gid web --create-home ann; touch /srv/a; chgrp web /srv/a",
 			catalog: []string{

@@ -161,6 +161,7 @@ func (r *run) noteStale(e *entry) {
 	case err != nil:
 		e.fail(err)
 	case reason != "":
+		e.pending = true // it may be changed
 		e.noteUnknown(reason)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/authorizedkeys"
@@ -19,6 +20,10 @@ func (openssh) Precheck(_ context.Context, h resource.Reader, writes []resource.
 		if err == nil {
 			errs[i] = check(h, a, w)
 		}
+		if removesWithUser(w, errs[i]) {
+			errs[i] = &resource.UnknownError{Reason: "comes after a change of user " + *w.Want.User}
+			continue
+		}
 		if errs[i] != nil {
 			errs[i] = fmt.Errorf("cannot manage key %q: %w", w.Want.Name, errs[i])
 		}
@@ -26,12 +31,22 @@ func (openssh) Precheck(_ context.Context, h resource.Reader, writes []resource.
 	return errs
 }
 
+// removesWithUser reports whether an error is that a key is to be removed whose user the plan removes before, perhaps with the key.
+func removesWithUser(w resource.Write[attributes], err error) bool {
+	_, gone := errors.AsType[*authorizedkeys.NoUserError](err)
+	return gone && slices.ContainsFunc(w.Changes, resource.Change.Removes)
+}
+
 func check(h resource.Reader, a forecast.Accounts, w resource.Write[attributes]) error {
 	user, target := place(w.Want)
 	if user == "" && target == "" {
 		return errNoPlace()
 	}
-	p, err := authorizedkeys.Accounts{Users: a.Users, Groups: a.Groups}.Of(user, target)
+	users := a.Users
+	if target == "" { // the files of a home follow their user to another number
+		users = a.Before(user)
+	}
+	p, err := authorizedkeys.Accounts{Users: users, Groups: a.Groups}.Of(user, target)
 	if err != nil {
 		return err
 	}

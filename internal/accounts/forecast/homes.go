@@ -86,6 +86,19 @@ func (a Accounts) OwnerOf(file string, uid, gid int64) (newUID, newGID int64) {
 	return uid, gid
 }
 
+// Before returns the users with the numbers that the files in the home of one of them have until the plan is applied.
+func (a Accounts) Before(user string) accounts.Users {
+	users := slices.Clone(a.Users)
+	for _, o := range slices.Backward(a.owners) {
+		for i := range users {
+			if users[i].Name == user && o.planned.Name == user {
+				users[i].UID, users[i].GID = o.before.UID, o.before.GID
+			}
+		}
+	}
+	return users
+}
+
 // homeChange returns the last planned change of the home in or below which a file is.
 func (a Accounts) homeChange(file string) (homeChange, bool) {
 	for _, c := range slices.Backward(a.homes) {

@@ -143,7 +143,7 @@ func plansAccounts(h resource.Reader) bool {
 	})
 }
 
-// changesHands reports whether a file begins or ceases to belong to the account that a resource names.
+// changesHands reports whether a file begins or ceases to belong to the account that a resource names, or gets into other wrong hands.
 func (a Accounts) changesHands(h resource.Reader, kind Kind, want *intstr.IntOrString, id int, expected names, newID int) bool {
 	if want == nil {
 		return false
@@ -152,7 +152,18 @@ func (a Accounts) changesHands(h resource.Reader, kind Kind, want *intstr.IntOrS
 	if err != nil {
 		return false
 	}
-	return belongs(all, want, id) != belongs(expected, want, newID)
+	before, after := belongs(all, want, id), belongs(expected, want, newID)
+	return before != after || !after && shown(all, want, id) != shown(expected, want, newID)
+}
+
+// shown returns a number in the form in which a resource names its account.
+func shown(all names, want *intstr.IntOrString, id int) string {
+	if _, numeric := number(*want); !numeric {
+		if name, ok := all.name(id); ok {
+			return name
+		}
+	}
+	return strconv.Itoa(id)
 }
 
 // belongs reports whether a number is that of an account. The host may choose for a new account any number that is free.
