@@ -66,7 +66,7 @@ func checkAllEditable(h host.Reader) error {
 func missingShadow(h host.Reader) error {
 	_, err := h.Lstat(accounts.ShadowFile)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil // what else is wrong with it is found elsewhere
+		return nil // other faults are found when it is read
 	}
 	err = fmt.Errorf("the host has no %s: create it with pwconv", accounts.ShadowFile)
 	return &resource.MissingError{Kind: "File", Name: accounts.ShadowFile, Err: err}
