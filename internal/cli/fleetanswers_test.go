@@ -62,8 +62,8 @@ func TestFleetShowsWhatNodesAnswer(t *testing.T) {
 		"diff web-9":        {err: "fettle: cannot compare web-9: the cluster does not serve reports.fettle.dev: install config/reports, or set reportsAPI.enabled in the chart\n", code: 1},
 		"diff ..":           {err: "fettle: cannot compare ..: \"..\" is not a name of a Node: it may not be '..'\n", code: 1},
 		"diff web-1 -o csv": {err: "fettle: --output \"csv\" is not one of [text json yaml]\n", code: 1},
-		"report list web-1 -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,FAILED,NOOP,DURATION\n" +
-			"3,2026-01-02T03:04:05Z,unchanged,1,0,0,0.021s\n4,2026-01-02T03:04:05Z,unchanged,0,1,0,0.021s\n"},
+		"report list web-1 -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,REFRESHED,FAILED,NOOP,DURATION\n" +
+			"3,2026-01-02T03:04:05Z,unchanged,1,0,0,0,0.021s\n4,2026-01-02T03:04:05Z,unchanged,0,0,1,0,0.021s\n"},
 		"report show web-1":                  {out: "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in 0.021s\n", err: "File/a: no space\n"},
 		"report show web-1 3":                {out: "File/a: created\n1 resource: 0 in sync, 1 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.021s\n"},
 		"report show web-1 9":                {err: "fettle: web-1 has no report \"9\": see kubectl fettle report list web-1\n", code: 1},

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +24,7 @@ func TestReportsOfTheHostAreShown(t *testing.T) {
 		got.out = regexp.MustCompile(`[0-9]{4}-[0-9T:-]+Z`).ReplaceAllString(got.out, "TIME")
 		return got
 	}
-	const header = "NUMBER  AGE  STATUS  CHANGED  FAILED  NOOP  DURATION\n"
+	const header = "NUMBER  AGE  STATUS  CHANGED  REFRESHED  FAILED  NOOP  DURATION\n"
 	for line, want := range map[string]outcome{
 		"report list": {out: header},
 		"report show": {err: "fettle: this host has no reports: see fettle report list\n", code: 1},
@@ -39,14 +40,20 @@ func TestReportsOfTheHostAreShown(t *testing.T) {
 	} {
 		fettle(t, in, "apply", "-f", "-", "--root", root)
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/fettle/reports/3.json"), []byte(`{"kind":"Report","status":"changed\u001b[2J","duration":"later"}`), 0o600); err != nil {
-		t.Fatal(err)
+	for number, text := range map[string]string{
+		"3": `{"kind":"Report","status":"changed\u001b[2J","duration":"later"}`,
+		"4": `{"kind":"Report","started":"` + time.Now().Format(time.RFC3339) + `","status":"changed","counts":{"total":3,"changed":1,"refreshed":2},"duration":"1s"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(root, "var/lib/fettle/reports", number+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for line, want := range map[string]outcome{
-		"report list": {out: "NUMBER  AGE  STATUS   CHANGED  FAILED  NOOP  DURATION\n" +
-			"1       AGE  changed  1        0       0     N\n2       AGE  failed   0        1       0     N\n"},
-		"report list -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,FAILED,NOOP,DURATION\n1,TIME,changed,1,0,0,N\n2,TIME,failed,0,1,0,N\n"},
-		"report show": {
+		"report list": {out: "NUMBER  AGE  STATUS   CHANGED  REFRESHED  FAILED  NOOP  DURATION\n" +
+			"1       AGE  changed  1        0          0       0     N\n2       AGE  failed   0        0          1       0     N\n4       AGE  changed  1        2          0       0     N\n"},
+		"report list -o csv": {out: "NUMBER,AGE,STATUS,CHANGED,REFRESHED,FAILED,NOOP,DURATION\n1,TIME,changed,1,0,0,0,N\n2,TIME,failed,0,0,1,0,N\n4,TIME,changed,1,2,0,0,N\n"},
+		"report show":        {out: "3 resources: 0 in sync, 1 changed, 2 refreshed, 0 noop, 0 skipped, 0 failed in N\n"},
+		"report show 2": {
 			out: "1 resource: 0 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 1 failed in N\n",
 			err: "File/b: change of ensure from absent to file failed: cannot create /no/such/b: its parent directory /no/such does not exist: create it first, with a File that has ensure: directory\n",
 		},

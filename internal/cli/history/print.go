@@ -41,12 +41,12 @@ func List(p *output.Printer, all []report.Stored, format string, now time.Time) 
 	if format == formatJSON || format == formatYAML {
 		return p.Encode(all, format)
 	}
-	table := [][]string{{"NUMBER", "AGE", "STATUS", "CHANGED", "FAILED", "NOOP", "DURATION"}}
+	table := [][]string{{"NUMBER", "AGE", "STATUS", "CHANGED", "REFRESHED", "FAILED", "NOOP", "DURATION"}}
 	for _, r := range all {
 		c := r.Report.Counts
 		table = append(table, []string{
 			strconv.FormatInt(r.Number, 10), output.Age(r.Report.Started, now, format), r.Report.Status,
-			strconv.Itoa(c.Changed + c.Refreshed), strconv.Itoa(c.Failed), strconv.Itoa(c.Noop), r.Report.Duration.String(),
+			strconv.Itoa(c.Changed), strconv.Itoa(c.Refreshed), strconv.Itoa(c.Failed), strconv.Itoa(c.Noop), r.Report.Duration.String(),
 		})
 	}
 	if format == formatCSV {

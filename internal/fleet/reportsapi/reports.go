@@ -60,7 +60,7 @@ type reportTable struct{}
 
 // ConvertToTable implements rest.TableConvertor.
 func (reportTable) ConvertToTable(_ context.Context, o runtime.Object, _ runtime.Object) (*metav1.Table, error) {
-	table := &metav1.Table{ColumnDefinitions: columns("Status", "Changed", "Failed", "Noop", "Duration", "Age")}
+	table := &metav1.Table{ColumnDefinitions: columns("Status", "Changed", "Refreshed", "Failed", "Noop", "Duration", "Age")}
 	err := eachOf(o, func(item runtime.Object) error {
 		n, ok := item.(*v1alpha1.NodeReport)
 		if !ok {
@@ -71,7 +71,7 @@ func (reportTable) ConvertToTable(_ context.Context, o runtime.Object, _ runtime
 			return err
 		}
 		table.Rows = append(table.Rows, metav1.TableRow{
-			Cells:  []any{n.Name, status(r), r.Counts.Changed + r.Counts.Refreshed, r.Counts.Failed, r.Counts.Noop, r.Duration.String(), age(n.CreationTimestamp)},
+			Cells:  []any{n.Name, status(r), r.Counts.Changed, r.Counts.Refreshed, r.Counts.Failed, r.Counts.Noop, r.Duration.String(), age(n.CreationTimestamp)},
 			Object: runtime.RawExtension{Object: n},
 		})
 		return nil

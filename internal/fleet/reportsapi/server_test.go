@@ -67,7 +67,7 @@ func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 	admin := t.TempDir() + "/kubeconfig"
 	must(t, controlplane.WriteKubeconfig(admin, w.cfg, ""))
 	for _, c := range []struct{ command, want string }{
-		{"get nodereports --field-selector node=web-1", "NAME      STATUS      CHANGED   FAILED   NOOP   DURATION   AGE\nweb-1.3   unchanged   0         0        1      0.021s"},
+		{"get nodereports --field-selector node=web-1", "NAME      STATUS      CHANGED   REFRESHED   FAILED   NOOP   DURATION   AGE\nweb-1.3   unchanged   0         0           0        1      0.021s"},
 		{"get nodediff web-1", "NAME    DIFFER   FAILED   NOT CHECKED   DURATION\nweb-1   1        0        0             0.021s\n"},
 		{"get nodediff web-1 -o jsonpath={.report.resources[*].ref}", "File/motd"},
 	} {
