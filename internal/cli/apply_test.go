@@ -123,7 +123,7 @@ func TestApply(t *testing.T) {
 		"applies nothing if a document does not identify its resource": {
 			in: hello + "kind: File\napiVersion: fettle.dev/v1alpha1\nmetadata: {nam: b}\n---\nkind: Fyle\napiVersion: fettle.dev/v1alpha1\nmetadata: {name: c}\n", code: 1,
 			err: []string{
-				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: kind: unknown kind Fyle; did you mean File?",
+				"stdin:8: metadata.name: is missing: give this File a name", "stdin:10: Fyle/c: kind: unknown kind Fyle; did you mean File?",
 				"fettle: nothing was applied: correct the manifests first",
 			},
 		},

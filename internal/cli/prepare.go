@@ -181,6 +181,9 @@ func (a *app) readInto(ctx context.Context, j *job.Job, f applyFlags) (cache *ma
 	a.warnIgnored(j.Manifests)
 	if slices.ContainsFunc(j.Manifests.Faults, func(f manifest.Fault) bool { return f.Ref == "" }) {
 		a.warnFaults(j.Manifests.Faults)
+		if f.plan {
+			return nil, errors.New("nothing was planned: correct the manifests first")
+		}
 		return nil, errors.New("nothing was applied: correct the manifests first")
 	}
 	return cache, nil

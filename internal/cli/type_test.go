@@ -376,8 +376,8 @@ func TestBuiltTypeHasTheFilesOfItsDirectory(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ old, replacement, want string }{
 		"missing file":  {`main.py: ""`, `main.py: "", other.py: ""`, "spec.source.files[other.py]"},
-		"outside":       {`main.py: ""`, `main.py: "", ../secret: ""`, `note/type.yaml:1: spec.source.files has the name "../secret"`},
-		"unknown field": {"requests: [List]", "request: [List]", "note/type.yaml:29: spec.request: unknown field; did you mean requests?"},
+		"outside":       {`main.py: ""`, `main.py: "", ../secret: ""`, `note/type.yaml:1: ExternalType/notes: spec.source.files has the name "../secret"`},
+		"unknown field": {"requests: [List]", "request: [List]", "note/type.yaml:29: ExternalType/notes: spec.request: unknown field; did you mean requests?"},
 		"bad schema":    {"maxLength: 65536", "length: 65536", `spec.attributes[content].schema: unknown field "length"`},
 	} {
 		good := read(t, filepath.Join(dir, "note/type.yaml"))

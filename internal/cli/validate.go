@@ -47,15 +47,15 @@ type validation struct {
 
 // A fault is a [manifest.Fault] as JSON.
 type fault struct {
-	Where   string               `json:"where,omitempty"` // the file and line
-	Ref     v1alpha1.ResourceRef `json:"ref,omitempty"`
-	Message string               `json:"message"`
+	Where   string `json:"where,omitempty"` // the file and line
+	Ref     string `json:"ref,omitempty"`   // as the document has it, even if the kind or name is invalid
+	Message string `json:"message"`
 }
 
 func validationOf(resources int, faults []manifest.Fault, ignored []string) validation {
 	v := validation{Resources: resources, Faults: []fault{}, Ignored: append([]string{}, ignored...)}
 	for _, f := range faults {
-		v.Faults = append(v.Faults, fault{f.Where, f.Ref, f.Message})
+		v.Faults = append(v.Faults, fault{f.Where, f.About(), f.Message})
 	}
 	return v
 }
@@ -63,8 +63,7 @@ func validationOf(resources int, faults []manifest.Fault, ignored []string) vali
 func (a *app) runValidate(ctx context.Context, sources source.Request, format string) error {
 	set := a.readManifests(ctx, sources, nil)
 	faults := slices.Concat(set.Faults, a.compileFaults(set))
-	resources := len(set.Documents) + len(manifests.Refusals(set.Faults))
-	if err := a.printValidation(validationOf(resources, faults, set.Ignored), set, faults, format); err != nil || len(faults) == 0 {
+	if err := a.printValidation(validationOf(len(set.Documents)+set.Rejected, faults, set.Ignored), set, faults, format); err != nil || len(faults) == 0 {
 		return err
 	}
 	return Exit(1)

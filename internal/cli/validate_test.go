@@ -62,6 +62,20 @@ func TestValidate(t *testing.T) {
 			out: []string{"4 resources, 1 fault"}, code: 1,
 			err: []string{`stdin:16: File/d: when "[1][1] == 2" fails on any node: index out of bounds: 1`},
 		},
+		"counts resources without a valid kind, version or name": {
+			in: file("John_Doe", "path: /etc/a, content: x") + strings.Replace(file("b", "path: /etc/b, ensure: file"), "kind: File", "kind: Fyle", 1) +
+				strings.Replace(file("c", "path: /etc/c, ensure: file"), "v1alpha1", "v9", 1) + strings.Replace(file("d", "path: /etc/d, ensure: file"), "name: d, ", "", 1) +
+				file("e", "path: /etc/e, ensure: file") + file("e", "path: /etc/e, ensure: file") + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: 5\n",
+			out: []string{"6 resources, 6 faults"}, code: 1,
+			err: []string{
+				`stdin:3: File/John_Doe: metadata.name: Invalid value: "John_Doe": the name of an object has lower-case letters, digits, - and ., and begins and ends with a letter or digit: write metadata.name: john-doe`,
+				"stdin:7: Fyle/b: kind: unknown kind Fyle; did you mean File?",
+				"stdin:11: File/c: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1",
+				"stdin:18: metadata.name: is missing: give this File a name",
+				"stdin:34: ConfigMap/web: data: must be an object, not a number",
+				"stdin:26: File/e: is already in stdin:21; rename or remove one",
+			},
+		},
 		"ignores other API groups": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
 			err: []string{"note: ignored Deployment/web in stdin:1, which is not of fettle.dev"},

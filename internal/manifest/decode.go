@@ -130,6 +130,29 @@ func (h head) ref() v1alpha1.ResourceRef {
 	return v1alpha1.ResourceRef(h.Kind + "/" + name)
 }
 
+// A subject is the object that a fault is about. The zero value is an unknown one.
+type subject struct {
+	ref    v1alpha1.ResourceRef
+	object string // what it calls itself, if it has no ref
+}
+
+// resource is the subject of faults of a resource of a known kind.
+func (h head) resource() subject {
+	if ref := h.ref(); ref != "" {
+		return subject{ref: ref}
+	}
+	return h.other()
+}
+
+// other is the subject of faults of any other object.
+func (h head) other() subject {
+	switch h.Metadata.Name.(type) {
+	case string, int64, float64, bool:
+		return subject{object: text.Line(text.Clip(h.String(), maxReference))}
+	}
+	return subject{}
+}
+
 // String returns the kind and, if there is one, the name.
 func (h head) String() string {
 	if h.Metadata.Name == nil {
@@ -167,7 +190,7 @@ type list struct {
 func (b *batch) add(ctx context.Context, o object) {
 	var h head
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &h); err != nil {
-		b.fault(o, "", flaw{"", Explain(err).Error()})
+		b.fault(o, subject{}, flaw{"", Explain(err).Error()})
 		return
 	}
 	if b.declaring {
@@ -176,7 +199,7 @@ func (b *batch) add(ctx context.Context, o object) {
 	}
 	switch {
 	case h.Kind == "":
-		b.fault(o, "", flaw{"", "kind is missing: is this a Kubernetes object?"})
+		b.fault(o, subject{}, flaw{"", "kind is missing: is this a Kubernetes object?"})
 	case strings.HasSuffix(h.Kind, "List"):
 		b.addList(ctx, o)
 	case b.outline != nil:
@@ -191,13 +214,13 @@ func (b *batch) addObject(ctx context.Context, o object, h head) {
 	switch gvk := h.GroupVersionKind(); {
 	case gvk == corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 		var c corev1.ConfigMap
-		if b.decoded(o, &c) {
+		if b.decoded(o, h, &c) {
 			b.ConfigMaps = append(b.ConfigMaps, &c)
 			b.remember(o, h.Kind)
 		}
 	case gvk == corev1.SchemeGroupVersion.WithKind("Secret"):
 		var s corev1.Secret
-		if b.decoded(o, &s) {
+		if b.decoded(o, h, &s) {
 			b.Secrets = append(b.Secrets, &s)
 		}
 		b.uncached = true
@@ -213,16 +236,16 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 	case group == v1alpha1.ExternalGroupVersion.Group:
 		b.addExternal(ctx, o, h)
 	case h.APIVersion == "" && isKind(h.Kind):
-		b.fault(o, "", flaw{"apiVersion", "missing; write apiVersion: " + v1alpha1.GroupVersion.String()})
+		b.reject(o, h.other(), flaw{"apiVersion", "missing; write apiVersion: " + v1alpha1.GroupVersion.String()})
 	case group != v1alpha1.GroupVersion.Group:
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
 		}
 		b.uncached = true
+	case h.APIVersion != v1alpha1.GroupVersion.String():
+		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	case h.Kind == externalType:
 		b.uncached = true // it was declared before
-	case h.APIVersion != v1alpha1.GroupVersion.String():
-		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	default:
 		b.addResource(ctx, o, h)
 	}
@@ -231,15 +254,15 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 func (b *batch) addList(ctx context.Context, o object) {
 	var l list
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &l); err != nil {
-		b.fault(o, "", flaw{"", Explain(err).Error()})
+		b.fault(o, subject{}, flaw{"", Explain(err).Error()})
 		return
 	}
 	if o.duplicates != nil {
-		b.fault(o, "", flaw{"", o.duplicates.Error()})
+		b.fault(o, subject{}, flaw{"", o.duplicates.Error()})
 		return
 	}
 	if strings.Count(o.path, "items[") >= maxLists {
-		b.fault(o, "", flaw{"", fmt.Sprintf("Lists are nested more than %d levels deep: use fewer", maxLists)})
+		b.fault(o, subject{}, flaw{"", fmt.Sprintf("Lists are nested more than %d levels deep: use fewer", maxLists)})
 		return
 	}
 	for i, item := range l.Items {
@@ -248,13 +271,13 @@ func (b *batch) addList(ctx context.Context, o object) {
 }
 
 // decoded decodes an object that is not a resource.
-func (b *batch) decoded(o object, into metav1.Object) bool {
+func (b *batch) decoded(o object, h head, into metav1.Object) bool {
 	flaws := decode(o.raw, into)
 	if o.duplicates != nil {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
 	if len(flaws) > 0 {
-		b.fault(o, "", flaws...)
+		b.fault(o, h.other(), flaws...)
 	}
 	return len(flaws) == 0
 }
@@ -262,16 +285,16 @@ func (b *batch) decoded(o object, into metav1.Object) bool {
 func (b *batch) addResource(ctx context.Context, o object, h head) {
 	r := v1alpha1.NewResource(h.Kind)
 	if r == nil {
-		b.fault(o, "", flaw{"kind", unknownKind(h.Kind)})
+		b.reject(o, h.other(), flaw{"kind", unknownKind(h.Kind)})
 		return
 	}
 	if h.Metadata.Name == nil {
-		b.fault(o, "", flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
+		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}
 	k, err := b.schemas[h.Kind]()
 	if err != nil {
-		b.fault(o, h.ref(), flaw{"", err.Error()})
+		b.reject(o, h.resource(), flaw{"", err.Error()})
 		return
 	}
 	k.types = b.Types
@@ -280,7 +303,7 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
 	if len(flaws) > 0 {
-		b.fault(o, h.ref(), flaws...)
+		b.reject(o, h.resource(), flaws...)
 		b.Fragments = append(b.Fragments, fragment(h, o.raw))
 		return
 	}
@@ -322,7 +345,7 @@ func check(ctx context.Context, o object, k kindSchema, into metav1.Object) (fla
 		return flaws, tree
 	}
 	for _, f := range firstOf(apivalidation.ValidateObjectMetaAccessor(into, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) {
-		flaws = append(flaws, flaw{f.Field, f.ErrorBody()})
+		flaws = append(flaws, k.metadataFlaw(f, tree))
 	}
 	return flaws, tree
 }
@@ -361,8 +384,14 @@ func unknownKind(kind string) string {
 	return fmt.Sprintf("unknown kind %s; use one of %s", kind, strings.Join(all, ", "))
 }
 
+// reject records the flaws of a resource, which is missing in the set then.
+func (b *batch) reject(o object, s subject, flaws ...flaw) {
+	b.Rejected++
+	b.fault(o, s, flaws...)
+}
+
 // fault records the flaws of an object, and its duplicate keys, in the order of their lines. Of very many it records some.
-func (b *batch) fault(o object, ref v1alpha1.ResourceRef, flaws ...flaw) {
+func (b *batch) fault(o object, s subject, flaws ...flaw) {
 	b.uncached = true
 	l := b.layout(o.part)
 	all := l.duplicates(o.path)
@@ -381,6 +410,6 @@ func (b *batch) fault(o object, ref v1alpha1.ResourceRef, flaws ...flaw) {
 		if p.line > 0 {
 			where = fmt.Sprintf("%s:%d", o.file, p.line)
 		}
-		b.Faults = append(b.Faults, Fault{where, ref, text.Clip(p.String(), maxMessage)})
+		b.Faults = append(b.Faults, Fault{where, s.ref, s.object, text.Clip(p.String(), maxMessage)})
 	}
 }

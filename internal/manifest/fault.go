@@ -22,8 +22,10 @@ import (
 type Fault struct {
 	// Where is the file and, if known, the line: web.yaml:12. It is "" if Message has it.
 	Where string
-	// Ref is the resource that the document describes; "" if that is unknown.
+	// Ref is the resource that the document describes; "" if that is unknown, or its name is invalid.
 	Ref v1alpha1.ResourceRef
+	// Object is what the document calls itself, such as User/John_Doe. It is "" if that is missing, or Ref.
+	Object string
 	// Message names the field, the value and the remedy. It contains no sensitive attribute.
 	Message string
 }
@@ -31,14 +33,17 @@ type Fault struct {
 // Error returns place, resource and message.
 func (f Fault) Error() string {
 	text := f.Message
-	if f.Ref != "" {
-		text = string(f.Ref) + ": " + text
+	if about := f.About(); about != "" {
+		text = about + ": " + text
 	}
 	if f.Where != "" {
 		text = f.Where + ": " + text
 	}
 	return text
 }
+
+// About returns the resource, or what the document calls itself; "" if neither is known.
+func (f Fault) About() string { return cmp.Or(string(f.Ref), f.Object) }
 
 // A flaw is a fault of one field.
 type flaw struct {
@@ -66,6 +71,9 @@ func firstOf[T any](all []T) []T { return all[:min(len(all), maxFlaws+1)] }
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
 
+// nodeSelector is the field that all resources must have. An API server does not say what to write.
+const nodeSelector = "spec.nodeSelector"
+
 // wholeObject is the field of an API server's errors about no field.
 const wholeObject = "<nil>"
 
@@ -79,6 +87,9 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 		if is, must := typeOf(value), wanted(at); is != must && f.Type == field.ErrorTypeTypeInvalid {
 			return flaw{f.Field, mistyped(must, is, value)}
 		}
+	}
+	if f.Field == nodeSelector && f.Type == field.ErrorTypeRequired {
+		return flaw{f.Field, structural.Message(f) + ": write nodeSelector: {} for every node, as for a host without a cluster"}
 	}
 	if k.hides(f.Field) || at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
 		return flaw{f.Field, structural.MessageWithoutValue(f)}

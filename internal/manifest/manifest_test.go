@@ -30,6 +30,9 @@ metadata: {name: web}
 spec: {nodeSelector: {}}
 `
 
+// nameRule is what faults of names say about them.
+const nameRule = "the name of an object has lower-case letters, digits, - and ., and begins and ends with a letter or digit"
+
 // kinds lists the kinds of the API.
 func kinds() string {
 	var all []string
@@ -125,9 +128,9 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"an unknown kind":              {replaced("File", "Fyle"), []string{"stdin:2: kind: unknown kind Fyle; did you mean File?"}},
-		"a kind without a similar one": {replaced("File", "Gadget"), []string{"stdin:2: kind: unknown kind Gadget; use one of " + kinds()}},
-		"a kind of Puppet":             {replaced("File", "Service"), []string{"stdin:2: kind: unknown kind Service; Puppet's service is SystemService: Kubernetes has a Service"}},
+		"an unknown kind":              {replaced("File", "Fyle"), []string{"stdin:2: Fyle/motd: kind: unknown kind Fyle; did you mean File?"}},
+		"a kind without a similar one": {replaced("File", "Gadget"), []string{"stdin:2: Gadget/motd: kind: unknown kind Gadget; use one of " + kinds()}},
+		"a kind of Puppet":             {replaced("File", "Service"), []string{"stdin:2: Service/motd: kind: unknown kind Service; Puppet's service is SystemService: Kubernetes has a Service"}},
 		"an attribute that Puppet has": {long + "  path: /a\n  selinux_ignore_defaults: true\n", []string{"stdin:8: File/motd: spec.selinux_ignore_defaults: unknown field; Puppet's selinux_ignore_defaults does not exist here: parts of a label that are not set are never changed"}},
 		"a value of Puppet":            {long + "  path: /a\n  backup: false\n", []string{"stdin:8: File/motd: spec.backup: false is Puppet's form: write None"}},
 		"a value that a rule refuses":  {long + "  path: /a\n  source: puppet:///modules/a\n", []string{"stdin:8: File/motd: spec.source: puppet:///modules/a is Puppet's form: use contentFrom with a ConfigMap, or a path or an https URL that the host reads"}},
@@ -135,8 +138,8 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 			`stdin:10: File/motd: spec.require[1]: "Package[nginx]" is Puppet's form: write Package/nginx`,
 			`stdin:11: File/motd: spec.notify[0]: "service/nginx" names no resource: write SystemService/nginx`,
 		}},
-		"no version":                         {strings.Replace(motd, "apiVersion: fettle.dev/v1alpha1\n", "", 1), []string{"stdin:1: apiVersion: missing; write apiVersion: fettle.dev/v1alpha1"}},
-		"an unknown version":                 {replaced("v1alpha1", "v9"), []string{"stdin:1: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
+		"no version":                         {strings.Replace(motd, "apiVersion: fettle.dev/v1alpha1\n", "", 1), []string{"stdin:1: File/motd: apiVersion: missing; write apiVersion: fettle.dev/v1alpha1"}},
+		"an unknown version":                 {replaced("v1alpha1", "v9"), []string{"stdin:1: File/motd: apiVersion: unknown version fettle.dev/v9; use fettle.dev/v1alpha1"}},
 		"an unknown attribute":               {replaced("content", "contents"), []string{"stdin:4: File/motd: spec.contents: unknown field; did you mean content?"}},
 		"an attribute in Puppet's spelling":  {long + "  path: /a\n  validate_cmd: x\n", []string{"stdin:8: File/motd: spec.validate_cmd: unknown field; Puppet's validate_cmd is validateCmd"}},
 		"an attribute without a similar one": {replaced("content", "colour"), []string{"stdin:4: File/motd: spec.colour: unknown field"}},
@@ -151,7 +154,7 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		"null for text":                      {replaced("content: hello", "require: [null]"), []string{"stdin:4: File/motd: spec.require[0]: must be a string, not null: remove the field, or give it a value"}},
 		"null for an optional field":         {replaced("content: hello", "content: null"), nil},
 		"a list for the spec":                {"apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: []\n", []string{"stdin:4: File/motd: spec: must be an object, not a list"}},
-		"a name that is a number":            {replaced("name: motd", "name: 5"), []string{"stdin:3: metadata.name: must be a string, not a number: put it in quotes"}},
+		"a name that is a number":            {replaced("name: motd", "name: 5"), []string{"stdin:3: File/5: metadata.name: must be a string, not a number: put it in quotes"}},
 		"text":                               {"hello\n", []string{"stdin:1: is a string, not an object with apiVersion, kind, metadata and spec"}},
 		"JSON after JSON":                    {"{\"kind\": \"File\"}\n{\"kind\": \"File\"}\n", []string{"stdin:1: another object follows the first: put a line --- between them"}},
 		"invalid YAML":                       {"# one\n---\na: [\n", []string{"stdin: yaml: line 4: did not find expected node content"}},
@@ -179,15 +182,24 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 			"stdin:1: User/a: spec.passwordMaxAge: Invalid value: 2147483648: spec.passwordMaxAge in body should be less than or equal to 2147483647",
 		}},
 		"a duplicate reference": {replaced("content: hello", "require: [File/a, File/a]"), []string{"stdin:4: File/motd: spec.require[1]: Duplicate value: \"File/a\""}},
-		"no node selector":      {replaced("nodeSelector: {}, ", ""), []string{"stdin:4: File/motd: spec.nodeSelector: Required value"}},
+		"no node selector":      {replaced("nodeSelector: {}, ", ""), []string{"stdin:4: File/motd: spec.nodeSelector: Required value: write nodeSelector: {} for every node, as for a host without a cluster"}},
 		"an invalid label": {replaced("name: motd", "name: motd, labels: {a: \"x y\"}"), []string{
 			"stdin:3: File/motd: metadata.labels: Invalid value: \"x y\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', " +
 				"and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
 		}},
-		"an invalid name": {replaced("name: motd", "name: Motd_1"), []string{
-			"stdin:3: metadata.name: Invalid value: \"Motd_1\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
-				"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+		"an invalid name": {replaced("name: motd", "name: Motd_1"), []string{"stdin:3: File/Motd_1: metadata.name: Invalid value: \"Motd_1\": " + nameRule + ": write metadata.name: motd-1"}},
+		"a path for a name": {strings.Replace(replaced("name: motd", "name: /etc/motd"), "path: /etc/motd, ", "", 1), []string{
+			"stdin:3: File//etc/motd: metadata.name: Invalid value: \"/etc/motd\": " + nameRule + ": write metadata.name: etc-motd and spec.path: /etc/motd",
+			"stdin:4: File//etc/motd: spec.path: Required value",
 		}},
+		"a user for a name": {strings.Replace(group, "kind: Group\nmetadata: {name: web", "kind: User\nmetadata: {name: John_Doe.", 1), []string{
+			"stdin:3: User/John_Doe.: metadata.name: Invalid value: \"John_Doe.\": " + nameRule + ": write metadata.name: john-doe and spec.name: John_Doe.",
+		}},
+		"a title for a name": {strings.Replace(group, "kind: Group\nmetadata: {name: web}\nspec: {", "kind: Exec\nmetadata: {name: Run it}\nspec: {command: \"true\", ", 1), []string{
+			"stdin:3: Exec/Run it: metadata.name: Invalid value: \"Run it\": " + nameRule + ": write metadata.name: run-it",
+		}},
+		"a name without a letter": {strings.Replace(group, "web", "___", 1), []string{"stdin:3: Group/___: metadata.name: Invalid value: \"___\": " + nameRule}},
+		"a name of two lines":     {strings.Replace(group, "web", `"a\nB"`, 1), []string{"stdin:3: Group/a\\nB: metadata.name: Invalid value: \"a\\nB\": " + nameRule + ": write metadata.name: a-b"}},
 		"a secret": {"apiVersion: fettle.dev/v1alpha1\nkind: User\nmetadata: {name: a}\nspec: {nodeSelector: {}, password: \"hunter2:\"}\n", []string{
 			"stdin:4: User/a: spec: Invalid value: password must be a hash as in /etc/shadow, or ! for no password: create one with openssl passwd -6",
 		}},

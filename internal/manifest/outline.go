@@ -44,7 +44,7 @@ func Outline(ctx context.Context, all []source.Source, limits Limits) (objects [
 	b := &batch{}
 	b.outline = func(o object, h head) {
 		if _, entries := shapeOf(o.raw); entries > limits.EntriesOfObject {
-			b.fault(o, h.ref(), flaw{"", fmt.Sprintf("its lists and maps have more than %d entries: use several objects", limits.EntriesOfObject)})
+			b.fault(o, h.resource(), flaw{"", fmt.Sprintf("its lists and maps have more than %d entries: use several objects", limits.EntriesOfObject)})
 			return
 		}
 		name, _ := h.Metadata.Name.(string)
@@ -60,7 +60,7 @@ func Outline(ctx context.Context, all []source.Source, limits Limits) (objects [
 			return nil, nil, err
 		}
 		if o, err := read(p); err != nil {
-			b.fault(object{part: p}, "", flaw{"", err.Error()})
+			b.fault(object{part: p}, subject{}, flaw{"", err.Error()})
 		} else {
 			b.add(ctx, o)
 		}

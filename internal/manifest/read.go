@@ -25,6 +25,8 @@ type Set struct {
 	Faults []Fault
 	// Fragments are what can be read of the resources that Faults are about.
 	Fragments []v1alpha1.Resource
+	// Rejected is how many resources Faults are about.
+	Rejected int
 	// Ignored are documents of other API groups, such as "Deployment/web in web.yaml:1".
 	Ignored []string
 	// Digest identifies the documents.
@@ -134,6 +136,7 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 		s.Faults = append(s.Faults, b.Faults...)
 		s.Fragments = append(s.Fragments, b.Fragments...)
 		s.Ignored = append(s.Ignored, b.Ignored...)
+		s.Rejected += b.Rejected
 		_, _ = digest.Write(b.hashes) // a hash accepts every write
 		cache.add(b.entries)
 	}
@@ -179,7 +182,7 @@ func (b *batch) readAll(ctx context.Context, parts []part) {
 		}
 		b.uncached, b.encoded = b.cache == nil, nil
 		if o, err := read(p); err != nil {
-			b.fault(object{part: p}, "", flaw{"", err.Error()})
+			b.fault(object{part: p}, subject{}, flaw{"", err.Error()})
 		} else {
 			b.add(ctx, o)
 		}
@@ -209,7 +212,7 @@ func (s *Set) refuseDuplicates() {
 		ref := v1alpha1.RefOf(d.Resource)
 		if other, ok := first[ref]; ok {
 			duplicate[ref] = true
-			s.Faults = append(s.Faults, Fault{d.Where(), ref, fmt.Sprintf("is already in %s; rename or remove one", other.Where())})
+			s.Faults = append(s.Faults, Fault{d.Where(), ref, "", fmt.Sprintf("is already in %s; rename or remove one", other.Where())})
 			continue
 		}
 		first[ref] = d
@@ -218,6 +221,7 @@ func (s *Set) refuseDuplicates() {
 		s.Documents = slices.DeleteFunc(s.Documents, func(d Document) bool {
 			is := duplicate[v1alpha1.RefOf(d.Resource)]
 			if is {
+				s.Rejected++
 				s.Fragments = append(s.Fragments, d.Resource)
 			}
 			return is

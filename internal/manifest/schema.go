@@ -19,6 +19,7 @@ type schemas map[string]func() (kindSchema, error)
 type kindSchema struct {
 	*structural.Schema
 	kind      string
+	namevar   string   // the field for the name on the host, such as spec.name; "" for none
 	types     Types    // that references may name, besides the built-in kinds
 	sensitive []string // fields whose values must not be shown, besides those that are passwords
 }
@@ -38,7 +39,11 @@ func compileBuiltIn(kind string) (kindSchema, error) {
 	if err != nil {
 		return kindSchema{}, err
 	}
-	return compile(c)
+	k, err := compile(c)
+	if err == nil {
+		k.namevar = k.namevarOf()
+	}
+	return k, err
 }
 
 func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {

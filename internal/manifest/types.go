@@ -101,7 +101,7 @@ func (b *batch) declare(ctx context.Context, o object, h head) {
 	case h.Kind == externalType && h.APIVersion == v1alpha1.GroupVersion.String():
 		d, flaws := b.declaration(ctx, o)
 		if len(flaws) > 0 {
-			b.fault(o, "", flaws...)
+			b.fault(o, h.other(), flaws...)
 			return
 		}
 		b.Types.all = append(b.Types.all, d...)
@@ -139,7 +139,7 @@ func (t Types) without(d declared) ([]declared, []flaw) {
 		case other.Name == d.Name && other.Digest == d.Digest:
 			return nil, nil
 		case other.Name == d.Name:
-			return nil, []flaw{{"", fmt.Sprintf("ExternalType %s is another one in %s: remove one of them", d.Name, other.where)}}
+			return nil, []flaw{{"", fmt.Sprintf("is another one in %s: remove one of them", other.where)}}
 		case other.Spec.Kind == d.Spec.Kind:
 			return nil, []flaw{{"spec.kind", fmt.Sprintf("ExternalType %s in %s defines %s, too: use another kind", other.Name, other.where, d.Spec.Kind)}}
 		}
@@ -165,6 +165,7 @@ func (d *declared) compile() error {
 	if err == nil {
 		d.schema, err = compile(built)
 	}
+	d.schema.namevar = externalNamevar(d.Definition)
 	for i := range d.Spec.Attributes {
 		if at := &d.Spec.Attributes[i]; at.Sensitive {
 			d.schema.sensitive = append(d.schema.sensitive, "spec.properties."+at.Name)
@@ -186,13 +187,13 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 	d, known := b.Types.of(h.Kind)
 	switch {
 	case !v1alpha1.IsExternal(h.APIVersion):
-		b.fault(o, "", flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.ExternalGroupVersion)})
+		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.ExternalGroupVersion)})
 		return
 	case !known:
-		b.fault(o, "", flaw{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
+		b.reject(o, h.other(), flaw{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
 		return
 	case h.Metadata.Name == nil:
-		b.fault(o, "", flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
+		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}
 	r := &v1alpha1.External{}
@@ -208,7 +209,7 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 		}
 	}
 	if len(flaws) > 0 {
-		b.fault(o, h.ref(), flaws...)
+		b.reject(o, h.resource(), flaws...)
 		return
 	}
 	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})

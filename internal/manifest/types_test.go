@@ -80,8 +80,8 @@ func TestFaultsOfExternalTypesAndTheirResourcesHaveAPlace(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown type":      {zone, []string{"stdin:3: kind: no ExternalType defines DNSZone: add its type with -f or to --types-dir"}},
-		"unknown version":   {zones + strings.Replace(zone, "types.fettle.dev/v1alpha1", "types.fettle.dev/v1", 1), []string{"stdin:16: apiVersion: unknown version types.fettle.dev/v1; use types.fettle.dev/v1alpha1"}},
+		"unknown type":      {zone, []string{"stdin:3: DNSZone/example.org: kind: no ExternalType defines DNSZone: add its type with -f or to --types-dir"}},
+		"unknown version":   {zones + strings.Replace(zone, "types.fettle.dev/v1alpha1", "types.fettle.dev/v1", 1), []string{"stdin:16: DNSZone/example.org: apiVersion: unknown version types.fettle.dev/v1; use types.fettle.dev/v1alpha1"}},
 		"misspelled":        {zones + strings.Replace(zone, "serial", "seriall", 1), []string{"stdin:21: DNSZone/example.org: spec.properties.seriall: unknown field; did you mean serial?"}},
 		"wrong type":        {zones + strings.Replace(zone, "serial: 7", `serial: "7"`, 1), []string{"stdin:21: DNSZone/example.org: spec.properties.serial: must be a whole number, not a string: write it without quotes"}},
 		"small":             {zones + strings.Replace(zone, "serial: 7", "serial: 0", 1), []string{"stdin:21: DNSZone/example.org: spec.properties.serial: Invalid value: 0: spec.properties.serial in body should be greater than or equal to 1"}},
@@ -89,14 +89,16 @@ func TestFaultsOfExternalTypesAndTheirResourcesHaveAPlace(t *testing.T) {
 		"sensitive number":  {strings.Replace(zones, "{name: serial,", "{name: serial, sensitive: true,", 1) + strings.Replace(zone, "serial: 7", "serial: 0", 1), []string{"stdin:21: DNSZone/example.org: spec.properties.serial: Invalid value: spec.properties.serial in body should be greater than or equal to 1"}},
 		"default fails":     {strings.Replace(zones, "'hostmaster.' + self.zone", "self.token", 1) + zone, []string{"stdin:19: DNSZone/example.org: spec: properties.contact: cannot compute the default: it reads token, which the resource does not set: set it, or test it with has(self.token) in the type"}},
 		"resource twice":    {zones + zone + zone, []string{"stdin:23: DNSZone/example.org: is already in stdin:16; rename or remove one"}},
-		"type not decoded":  {strings.Replace(zones, "version: 1.0.0", "version: 1.0", 1), []string{"stdin:6: spec.version: must be a string, not a number: put it in quotes"}},
-		"type not valid":    {strings.Replace(zones, "behaviour: Namevar, ", "", 1), []string{"stdin:4: spec: Invalid value: no attribute has the behaviour Namevar: mark those that identify an object"}},
-		"schema not valid":  {strings.Replace(zones, "minimum: 1", "least: 1", 1), []string{`stdin:1: spec.attributes[serial].schema: unknown field "least"`}},
+		"type not decoded":  {strings.Replace(zones, "version: 1.0.0", "version: 1.0", 1), []string{"stdin:6: ExternalType/dnszones: spec.version: must be a string, not a number: put it in quotes"}},
+		"type not valid":    {strings.Replace(zones, "behaviour: Namevar, ", "", 1), []string{"stdin:4: ExternalType/dnszones: spec: Invalid value: no attribute has the behaviour Namevar: mark those that identify an object"}},
+		"schema not valid":  {strings.Replace(zones, "minimum: 1", "least: 1", 1), []string{`stdin:1: ExternalType/dnszones: spec.attributes[serial].schema: unknown field "least"`}},
 		"default too long":  {strings.Replace(zones, "self.zone\", schema: {type: string}", "self.zone\", schema: {type: string, maxLength: 5}", 1) + zone, []string{"stdin:19: DNSZone/example.org: spec: properties.contact: the default does not fit its schema: Too long: may not be more than 5 bytes"}},
-		"default not valid": {strings.Replace(zones, "'hostmaster.' + self.zone", "7", 1), []string{"stdin:1: spec.attributes[contact].default: it returns integer, but must return string"}},
-		"types conflict":    {zones + "---\n" + strings.Replace(zones, "1.0.0", "1.0.1", 1), []string{"stdin:16: ExternalType dnszones is another one in stdin:1: remove one of them"}},
-		"kinds conflict":    {zones + "---\n" + strings.Replace(zones, "dnszones", "otherzones", 1), []string{"stdin:20: spec.kind: ExternalType dnszones in stdin:1 defines DNSZone, too: use another kind"}},
-		"built-in kind":     {strings.Replace(zones, "kind: DNSZone", "kind: File", 1), []string{`stdin:1: spec.kind "File" is a built-in kind: use another name`}},
+		"default not valid": {strings.Replace(zones, "'hostmaster.' + self.zone", "7", 1), []string{"stdin:1: ExternalType/dnszones: spec.attributes[contact].default: it returns integer, but must return string"}},
+		"types conflict":    {zones + "---\n" + strings.Replace(zones, "1.0.0", "1.0.1", 1), []string{"stdin:16: ExternalType/dnszones: is another one in stdin:1: remove one of them"}},
+		"kinds conflict":    {zones + "---\n" + strings.Replace(zones, "dnszones", "otherzones", 1), []string{"stdin:20: ExternalType/otherzones: spec.kind: ExternalType dnszones in stdin:1 defines DNSZone, too: use another kind"}},
+		"built-in kind":     {strings.Replace(zones, "kind: DNSZone", "kind: File", 1), []string{`stdin:1: ExternalType/dnszones: spec.kind "File" is a built-in kind: use another name`}},
+		"invalid name":      {zones + strings.Replace(zone, "example.org", "Example.org", 1), []string{"stdin:18: DNSZone/Example.org: metadata.name: Invalid value: \"Example.org\": " + nameRule + ": write metadata.name: example.org and spec.properties.zone: Example.org"}},
+		"type's version":    {strings.Replace(zones, "v1alpha1", "v2", 1), []string{"stdin:1: ExternalType/dnszones: apiVersion: unknown version fettle.dev/v2; use fettle.dev/v1alpha1"}},
 		"no name":           {zones + strings.Replace(zone, "name: example.org", "labels: {}", 1), []string{"stdin:18: metadata.name: is missing: give this DNSZone a name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
