@@ -147,8 +147,8 @@ func TestPurgesWaitOnlyForTheirKindAndUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := debian.Root(t)
-			debian.Chroot(t, root, "useradd", "--create-home", "ann")
-			debian.Chroot(t, root, "useradd", "--create-home", "eve")
+			debian.Chroot(t, root, "useradd", "--create-home", "--uid", "54001", "ann") // no process of the machine has these numbers
+			debian.Chroot(t, root, "useradd", "--create-home", "--uid", "54002", "eve")
 			put(t, filepath.Join(root, "home/ann/.ssh/authorized_keys"), stray)
 			debian.Chroot(t, root, "chown", "-R", "ann:", "/home/ann/.ssh")
 			got := sorted(fettle(t, all+c.resource, "plan", "-f", "-", "--root", root, "--state-dir", t.TempDir()).out)
