@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,26 +20,14 @@ import (
 // nobody is a user who may do nothing in particular.
 const nobody = 65534
 
-const unprivilegedManifest = `apiVersion: fettle.dev/v1alpha1
-kind: File
-metadata: {name: motd}
-spec: {nodeSelector: {}, path: /etc/motd, content: "new\n"}
----
-apiVersion: fettle.dev/v1alpha1
-kind: File
-metadata: {name: issue}
-spec: {nodeSelector: {}, path: /etc/issue, content: "same\n"}
----
-apiVersion: fettle.dev/v1alpha1
-kind: File
-metadata: {name: private}
-spec: {nodeSelector: {}, path: /etc/private, content: "new\n"}
----
-apiVersion: fettle.dev/v1alpha1
-kind: File
-metadata: {name: missing}
-spec: {nodeSelector: {}, path: /etc/missing, content: "new\n"}
-`
+// manifest returns Files with their paths and contents.
+func manifest(files ...[2]string) string {
+	var all strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&all, "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: %s}\nspec: {nodeSelector: {}, path: %s, content: %q}\n---\n", path.Base(f[0]), f[0], f[1])
+	}
+	return all.String()
+}
 
 // said is what a process said, with N for durations.
 type said struct {
@@ -45,8 +35,8 @@ type said struct {
 	Out, Err string
 }
 
-// calls returns functions that run fettle on a root with a state that only root can read, as root and as nobody.
-func calls(t *testing.T) (dir string, asRoot, asNobody func(args ...string) said) {
+// calls returns functions that run fettle on a root with a state that only root can read, with input, as root and as nobody.
+func calls(t *testing.T, in string) (dir string, asRoot, asNobody func(args ...string) said) {
 	t.Helper()
 	debian.Require(t)
 	dir = filepath.Join(t.TempDir(), "root")
@@ -67,7 +57,7 @@ func calls(t *testing.T) (dir string, asRoot, asNobody func(args ...string) said
 		return func(args ...string) said {
 			cmd := exec.CommandContext(t.Context(), program, args...)
 			var out, stderr strings.Builder
-			cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(unprivilegedManifest), &out, &stderr, above
+			cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = strings.NewReader(in), &out, &stderr, above
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 			_ = cmd.Run() // the exit code says it
 			clean := func(s string) string {
@@ -80,7 +70,7 @@ func calls(t *testing.T) (dir string, asRoot, asNobody func(args ...string) said
 }
 
 func TestOrdinaryUserIsToldWhatAPlanCannotKnow(t *testing.T) {
-	dir, asRoot, asNobody := calls(t)
+	dir, asRoot, asNobody := calls(t, manifest([2]string{"/etc/motd", "new\n"}, [2]string{"/etc/issue", "same\n"}, [2]string{"/etc/private", "new\n"}, [2]string{"/etc/missing", "new\n"}))
 	for name, content := range map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/motd": "old\n", "etc/issue": "same\n", "etc/private": "old\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)

@@ -44,15 +44,6 @@ func kubeconfig(t *testing.T, cfg *rest.Config, as string) string {
 	return file
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
-
 // get returns the status and protocol of a response; 0 if there is none.
 func get(t *testing.T, url, token string) (int, string) {
 	t.Helper()
@@ -142,7 +133,7 @@ func TestManagerServesLeadsAndShutsDown(t *testing.T) {
 		}
 		return *lease.Spec.HolderIdentity
 	}
-	metrics, probes := freeAddress(t), freeAddress(t)
+	metrics, probes := freeport.AddressFor(t), freeport.AddressFor(t)
 	var log strings.Builder
 	admin := kubeconfig(t, cfg, "")
 	install(t, cfg, admin)

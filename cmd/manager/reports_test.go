@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 )
 
 // presentsTheCertificate reports whether a server presents the certificate of the APIService.
@@ -47,7 +48,7 @@ func TestEveryManagerLeadsToTheLeaderOfTheDay(t *testing.T) {
 	cfg := controlplane.StartAggregated(t)
 	config := kubeconfig(t, cfg, "")
 	install(t, cfg, config)
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(freeport.AddressFor(t))
 	if err != nil {
 		t.Fatal(err)
 	}

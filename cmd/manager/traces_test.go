@@ -28,6 +28,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 )
 
 // A receiver is a collector that accepts traces by OTLP over HTTP.
@@ -199,7 +200,7 @@ func TestManagerRunsWithoutTracesThatCannotBeSent(t *testing.T) {
 	log := &strings.Builder{}
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
-	probes := freeAddress(t)
+	probes := freeport.AddressFor(t)
 	manager := exec.CommandContext(t.Context(), build(t), "--kubeconfig", kubeconfig(t, cfg, "system:serviceaccount:fettle-system:fettle-manager"),
 		"--metrics-bind-address=0", "--health-probe-bind-address="+probes)
 	manager.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")

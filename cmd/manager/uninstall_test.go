@@ -28,6 +28,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
@@ -102,7 +103,7 @@ func startManager(t *testing.T, bin, config string) *process {
 // startManagerWith is startManager with environment variables and further arguments.
 func startManagerWith(t *testing.T, bin, config string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{probes: freeAddress(t), log: &syncBuffer{}, ended: make(chan struct{})}
+	p := &process{probes: freeport.AddressFor(t), log: &syncBuffer{}, ended: make(chan struct{})}
 	p.Cmd = exec.Command(bin, append([]string{
 		"--kubeconfig", config, "--leader-elect", "--leader-elect-namespace=fettle-system",
 		"--metrics-bind-address=0", "--health-probe-bind-address=" + p.probes,

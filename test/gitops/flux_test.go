@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 )
 
 // broken fails on the host: a directory of its path is a file.
@@ -96,7 +98,7 @@ func startFlux(w *world, r *repository) *flux {
 	w.kubectl("create", "namespace", "flux-system")
 	w.t.Setenv("RUNTIME_NAMESPACE", "flux-system")
 	w.t.Setenv("KUBECONFIG", w.kubeconfig)
-	w.run(w.build("kustomize-controller"), "--metrics-addr=0", "--health-addr="+freeAddress(w.t), "--events-addr=", "--requeue-dependency=1s", "--log-level=debug")
+	w.run(w.build("kustomize-controller"), "--metrics-addr=0", "--health-addr="+freeport.AddressFor(w.t), "--events-addr=", "--requeue-dependency=1s", "--log-level=debug")
 	return &flux{w, r}
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
-	"github.com/fettle-dev/fettle/test/fixtures/freeport"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
 	"github.com/fettle-dev/fettle/test/fixtures/nodes"
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
@@ -116,13 +115,4 @@ func (w *world) exists(file string) bool {
 	err := w.admin.Get(w.t.Context(), client.ObjectKey{Name: file}, &v1alpha1.File{})
 	must(w.t, client.IgnoreNotFound(err))
 	return err == nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }

@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	cfg, requests := controlplane.StartAudited(t, v1alpha1.GroupVersion.Group, t.TempDir())
 	controlplane.Install(t, cfg)
-	address := freeAddress(t)
+	address := freeport.AddressFor(t)
 	controlplane.InstallReports(t, cfg, address)
 	w := &world{T: t, cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}, address: address}
 	manager := rest.CopyConfig(cfg)
@@ -90,15 +90,6 @@ func (w *world) eventually(what string, request func() error, expected func(erro
 		}
 	}
 	w.Fatalf("%s: %v", what, err)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 func (w *world) client(cfg *rest.Config) client.WithWatch {
