@@ -40,7 +40,7 @@ func calls(t *testing.T, in string) (dir string, asRoot, asNobody func(args ...s
 	t.Helper()
 	debian.Require(t)
 	dir = filepath.Join(t.TempDir(), "root")
-	for _, d := range []string{"etc", "var/lib"} {
+	for _, d := range []string{"bin", "etc", "var/lib"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +70,10 @@ func calls(t *testing.T, in string) (dir string, asRoot, asNobody func(args ...s
 }
 
 func TestOrdinaryUserIsToldWhatAPlanCannotKnow(t *testing.T) {
-	dir, asRoot, asNobody := calls(t, manifest([2]string{"/etc/motd", "new\n"}, [2]string{"/etc/issue", "same\n"}, [2]string{"/etc/private", "new\n"}, [2]string{"/etc/missing", "new\n"}))
-	for name, content := range map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/motd": "old\n", "etc/issue": "same\n", "etc/private": "old\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+	dir, asRoot, asNobody := calls(t, manifest([2]string{"/etc/motd", "new\n"}, [2]string{"/etc/issue", "same\n"}, [2]string{"/etc/private", "new\n"}, [2]string{"/etc/missing", "new\n"})+
+		"apiVersion: fettle.dev/v1alpha1\nkind: Exec\nmetadata: {name: checked}\nspec: {nodeSelector: {}, command: /bin/true, unless: [/bin/false]}\n")
+	for name, content := range map[string]string{"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/motd": "old\n", "etc/issue": "same\n", "etc/private": "old\n", "bin/true": "", "bin/false": "", "bin/unshare": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,11 +90,14 @@ func TestOrdinaryUserIsToldWhatAPlanCannotKnow(t *testing.T) {
 		Code: 6,
 		Out: "File/motd: changed content (noop)\n" +
 			"File/missing: created (noop)\n" +
-			"4 resources: 1 in sync, 0 changed, 0 refreshed, 2 noop, 0 skipped, 1 failed in N\n",
-		Err: "note: cannot tell whether runs are disabled on this host: open ROOT/var/lib/fettle/disabled.json: permission denied\n" +
+			"5 resources: 1 in sync, 0 changed, 0 refreshed, 2 noop, 0 skipped, 2 failed in N\n",
+		Err: "note: fettle does not run as root: what only root can read fails here, and what only root can change is planned as for root\n" +
+			"note: cannot tell whether runs are disabled on this host: open ROOT/var/lib/fettle/disabled.json: permission denied\n" +
 			"warning: the state in ROOT/var/lib/fettle cannot be read by this user: it is unknown which refreshes are pending, which drift is " +
 			"corrective, what was audited before and which contents are secrets, so no content is shown; root can read it\n" +
-			"File/private: cannot read the present state: cannot read content: open /etc/private: permission denied\n",
+			"File/private: cannot read the present state: cannot read content: open /etc/private: permission denied\n" +
+			"Exec/checked: cannot read the present state: cannot check unless \"/bin/false\": cannot run \"/bin/false\": cannot confine the command: " +
+			"cannot copy the mounts of the host: operation not permitted: run as root\n",
 	}
 	// Whether there is a state, and whether runs are disabled, makes no difference to who can't see it.
 	for _, before := range [][]string{nil, {"plan", "-f", "-", "--root", dir}, {"disable", "--root", dir, "a reason"}, {"enable", "--root", dir}} {
@@ -104,10 +108,19 @@ func TestOrdinaryUserIsToldWhatAPlanCannotKnow(t *testing.T) {
 			t.Errorf("after %v (-want +got):\n%s", before, diff)
 		}
 	}
-	if diff := cmp.Diff(said{Out: "4 resources are valid\n"}, asNobody("validate", "-f", "-")); diff != "" {
+	if diff := cmp.Diff(said{Out: "5 resources are valid\n"}, asNobody("validate", "-f", "-")); diff != "" {
 		t.Errorf("validate (-want +got):\n%s", diff)
 	}
-	if got := asNobody("apply", "-f", "-", "--root", dir); got.Code != 1 || !strings.Contains(got.Err, "permission denied; run fettle as root, or give a --state-dir of your own\n") || strings.Contains(got.Err, "enable them") {
-		t.Errorf("apply: %+v", got)
+	want = said{Code: 1, Err: "note: fettle does not run as root: what only root can read or change fails\n" +
+		"note: cannot tell whether runs are disabled on this host: open ROOT/var/lib/fettle/disabled.json: permission denied\n" +
+		"fettle: cannot open the state in ROOT/var/lib/fettle: open ROOT/var/lib/fettle/state.db: permission denied; run fettle as root, or give a --state-dir of your own\n"}
+	if diff := cmp.Diff(want, asNobody("apply", "-f", "-", "--root", dir)); diff != "" {
+		t.Errorf("apply (-want +got):\n%s", diff)
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	if got := asNobody("plan", "-f", "-", "--root", dir); strings.Contains(got.Err, "does not run as root") {
+		t.Errorf("in a directory of their own: %+v", got)
 	}
 }

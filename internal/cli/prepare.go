@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"sync"
@@ -46,6 +47,7 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 		j.Host, j.Control.Host, j.Facts = h, h, gather
 		return a.withBucket(h, f.bucket, func(b *bucket.Bucket) error {
 			j.Bucket = b
+			a.noteOrdinaryUser(j.Control.ReadOnly)
 			return a.runJob(ctx, j, cache, f.watch)
 		})
 	})
@@ -63,13 +65,26 @@ func gatherAhead(ctx context.Context, h host.Reader) (gather func() (resource.Fa
 	return gather, func() { cancel(); group.Wait() }
 }
 
+// noteOrdinaryUser says what a run means that is not root's, unless the host is a directory of that user.
+func (a *app) noteOrdinaryUser(readOnly bool) {
+	switch {
+	case a.place.isOwn():
+	case readOnly:
+		a.out.Warn("note: fettle does not run as root: what only root can read fails here, and what only root can change is planned as for root")
+	default:
+		a.out.Warn("note: fettle does not run as root: what only root can read or change fails")
+	}
+}
+
 func (a *app) runJob(ctx context.Context, j *job.Job, cache *manifest.Cache, watch bool) error {
 	if watch {
 		a.saveCache(j, cache)
 		return j.Watch(ctx)
 	}
 	err := j.Once(ctx)
-	a.saveCache(j, cache)
+	if !errors.Is(err, fs.ErrPermission) { // otherwise the state can't be written, and err says so
+		a.saveCache(j, cache)
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -103,7 +104,8 @@ func (a *app) pull(ctx context.Context, programs *store.OnDemand, types []*defin
 	if readOnly {
 		return
 	}
-	if err := programs.RetainNewer(time.Now().Add(-maxAge), types...); err != nil {
+	err := programs.RetainNewer(time.Now().Add(-maxAge), types...)
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // who may not delete them is told by the state, which is beside them
 		a.out.Warn("warning: cannot delete old programs of external types: %v", err)
 	}
 }

@@ -67,6 +67,8 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, unix.EPERM) && unix.Geteuid() != 0:
+		return fmt.Errorf("cannot confine the command: %w: run as root", err)
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("cannot confine the command: %w: run as root with all capabilities, in a privileged pod", err)
 	case errors.Is(err, unix.ENOSYS):
