@@ -130,6 +130,9 @@ func (h head) ref() v1alpha1.ResourceRef {
 	return v1alpha1.ResourceRef(h.Kind + "/" + name)
 }
 
+// nameless reports whether the name is missing or empty.
+func (h head) nameless() bool { return h.Metadata.Name == nil || h.Metadata.Name == "" }
+
 // A subject is the object that a fault is about. The zero value is an unknown one.
 type subject struct {
 	ref    v1alpha1.ResourceRef
@@ -147,7 +150,7 @@ func (h head) resource() subject {
 // other is the subject of faults of any other object.
 func (h head) other() subject {
 	switch h.Metadata.Name.(type) {
-	case string, int64, float64, bool:
+	case string, int64, float64, bool: // others are no names
 		return subject{object: text.Line(text.Clip(h.String(), maxReference))}
 	}
 	return subject{}
@@ -155,7 +158,7 @@ func (h head) other() subject {
 
 // String returns the kind and, if there is one, the name.
 func (h head) String() string {
-	if h.Metadata.Name == nil {
+	if h.nameless() {
 		return h.Kind
 	}
 	return fmt.Sprintf("%s/%v", h.Kind, h.Metadata.Name)
@@ -237,6 +240,8 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 		b.addExternal(ctx, o, h)
 	case h.APIVersion == "" && isKind(h.Kind):
 		b.reject(o, h.other(), flaw{"apiVersion", "missing; write apiVersion: " + v1alpha1.GroupVersion.String()})
+	case !strings.Contains(group, ".") && isKind(h.Kind): // the groups of Kubernetes without a dot have none of the kinds
+		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("no API has %s in %s; use %s", h.Kind, h.APIVersion, v1alpha1.GroupVersion)})
 	case group != v1alpha1.GroupVersion.Group:
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
@@ -288,7 +293,7 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		b.reject(o, h.other(), flaw{"kind", unknownKind(h.Kind)})
 		return
 	}
-	if h.Metadata.Name == nil {
+	if h.nameless() {
 		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}

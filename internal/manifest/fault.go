@@ -111,6 +111,9 @@ func (k kindSchema) unknown(path string) string {
 	if len(all) == 0 {
 		return "unknown field"
 	}
+	if said := k.misplaced(all); said != "" {
+		return "unknown field; " + said
+	}
 	parent := k.walk(all[:len(all)-1])
 	if parent == nil {
 		return "unknown field"
@@ -122,6 +125,17 @@ func (k kindSchema) unknown(path string) string {
 		return fmt.Sprintf("unknown field; did you mean %s?", near)
 	}
 	return "unknown field"
+}
+
+// misplaced says where an unknown field belongs, if it is known at another depth; "" otherwise.
+func (k kindSchema) misplaced(path []string) string {
+	switch {
+	case len(path) == 1 && k.at("spec."+path[0]) != nil:
+		return "write it below spec"
+	case len(path) > 2 && strings.Join(path[:2], ".") == nodeSelector && k.walk(path[:3]) == nil: // the name of a label may have dots
+		return "write labels below matchLabels, as in nodeSelector: {matchLabels: {role: web}}"
+	}
+	return ""
 }
 
 // at returns the schema of a field, nil if it has none.

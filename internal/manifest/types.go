@@ -192,7 +192,7 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 	case !known:
 		b.reject(o, h.other(), flaw{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
 		return
-	case h.Metadata.Name == nil:
+	case h.nameless():
 		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}

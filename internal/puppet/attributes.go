@@ -65,13 +65,32 @@ func Field(kind, name string, fields []string) string {
 			}
 		}
 	}
+	return others(name, fields)
+}
+
+// others answers an attribute that a kind has under another name in other tools; "" if it has not.
+func others(name string, fields []string) string {
+	for _, w := range []struct{ whose, names, field, note string }{
+		{"Ansible", "state", "ensure", ""},
+		{"Ansible", "dest", "path", ""},
+		{"Ansible", "src", "source", ""},
+		{"Chef", "version", "ensure", "it also takes versions"},
+		{"Salt", "user", "owner", ""},
+		{"Terraform", "dependsOn depends_on", "require", "list resources as KIND/NAME"},
+	} {
+		if slices.Contains(strings.Fields(w.names), name) && slices.Contains(fields, w.field) {
+			return Attribute{Name: name, Field: w.field, Note: w.note}.answerOf(w.whose)
+		}
+	}
 	return ""
 }
 
-func (a Attribute) answer() string {
-	text := fmt.Sprintf("Puppet's %s is %s", a.Name, a.Field)
+func (a Attribute) answer() string { return a.answerOf("Puppet") }
+
+func (a Attribute) answerOf(whose string) string {
+	text := fmt.Sprintf("%s's %s is %s", whose, a.Name, a.Field)
 	if a.Field == "" {
-		text = fmt.Sprintf("Puppet's %s does not exist here", a.Name)
+		text = fmt.Sprintf("%s's %s does not exist here", whose, a.Name)
 	}
 	if a.Note != "" {
 		text += ": " + a.Note

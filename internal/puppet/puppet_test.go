@@ -143,6 +143,10 @@ func TestAnswersToFields(t *testing.T) {
 		{"Notify", "name", "Puppet's name is metadata.name: and message is the text"},
 		{"File", "loglevel", "Puppet's loglevel is logLevel"},
 		{"Group", "tag", "Puppet's tag does not exist here: use metadata.labels, by which kubectl and apply -l select"},
+		{"File", "dest", "Ansible's dest is path"},
+		{"File", "depends_on", "Terraform's depends_on is require: list resources as KIND/NAME"},
+		{"Package", "version", "Chef's version is ensure: it also takes versions"},
+		{"Package", "dest", ""},
 		{"File", "age", ""},
 		{"Exec", "timeouts", ""},
 	} {
