@@ -143,7 +143,7 @@ func (r *run) generatingReader(e *entry) resource.Reader {
 	call := r.call()
 	call.Note = e.addNote
 	if e.situation.Noop || r.isPlan() {
-		call.Planned = r.plannedByNow
+		call.Planned, call.PlannedNames = r.plannedByNow, r.pendingNames
 	}
 	return call.Reader(r.hostOf(e))
 }

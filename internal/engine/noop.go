@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fettle-dev/fettle/internal/engine/plan"
+	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
@@ -56,11 +56,11 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
 	errs := r.precheck(ctx, group)
 	for i, e := range group {
-		if err := r.obstacle(e, errs[i]); err != nil {
+		if err := r.obstacle(e, errs[i]); err != nil && e.doubt == "" {
 			e.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
-		if reasons := append(unknownChanges(e.situation.Changes), unknownReasons(errs[i])...); len(reasons) > 0 {
+		if reasons := slices.Concat(e.doubts(), unknownChanges(e.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
 			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
 		r.noteStale(e)
@@ -72,6 +72,31 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 		e.attachNotes()
 		r.notePending(e)
 	}
+}
+
+// precheckRead records whether an apply may find another state at this point.
+func (r *run) precheckRead(ctx context.Context, e *entry) {
+	if !e.situation.Noop || !e.compared || len(r.planned) == 0 || decide.Refusal(e.situation).Action != decide.Keep {
+		return
+	}
+	err := resource.Guarded(func() error { return e.Resource.PrecheckRead(ctx, r.planningCall().Reader(r.hosts.simulated)) })
+	reasons := unknownReasons(err)
+	if _, provisional := errors.AsType[*resource.ProvisionalError](err); provisional {
+		if before := r.pendingBefore(e, func(*entry) bool { return true }); len(before) > 0 {
+			reasons = append(reasons, "comes after "+text.List(before))
+		}
+	}
+	if e.doubt = strings.Join(reasons, ", "); e.doubt != "" && len(e.situation.Changes) == 0 {
+		e.noteUnknown(e.doubt)
+	}
+}
+
+// doubts returns why an apply may find another state, as a list of one or none.
+func (e *entry) doubts() []string {
+	if e.doubt == "" {
+		return nil
+	}
+	return []string{e.doubt}
 }
 
 // precheck returns what would make the changes of a group fail, as far as their provider can tell.
@@ -89,10 +114,17 @@ func (r *run) precheck(ctx context.Context, group []*entry) []error {
 
 // planReader is the host together with what would have been changed by now.
 func (r *run) planReader() resource.Reader {
-	c := r.call()
-	c.Memo, c.Planned = resource.NewMemo(), r.plannedByNow
-	return c.Reader(r.hosts.simulated)
+	return r.planningCall().Reader(r.hosts.simulated)
 }
+
+// planningCall returns the context of a call that predicts what an apply would do.
+func (r *run) planningCall() resource.Call {
+	c := r.call()
+	c.Memo, c.Planned, c.PlannedNames = resource.NewMemo(), r.plannedByNow, r.pendingNames
+	return c
+}
+
+func (r *run) pendingNames(kind string) map[string]bool { return r.pendingKeys[kind] }
 
 func (r *run) plannedByNow() []any { return r.planned }
 
@@ -100,8 +132,13 @@ func (r *run) plannedByNow() []any { return r.planned }
 func (r *run) notePending(e *entry) {
 	e.pending = true
 	r.planned = append(r.planned, bound.Planned(e.Resource, e.situation.Changes))
+	names := r.pendingKeys[e.Ref.Kind]
+	if names == nil {
+		names = map[string]bool{}
+		r.pendingKeys[e.Ref.Kind] = names
+	}
 	for _, name := range e.Resource.Keys() {
-		r.pendingKeys[plan.Key{Kind: e.Ref.Kind, Name: name}] = !e.situation.Changes[0].Removes()
+		names[name] = !e.situation.Changes[0].Removes()
 	}
 }
 
@@ -172,17 +209,24 @@ func (r *run) noteUnknownBefore(e *entry) {
 	if !e.situation.Noop {
 		return
 	}
-	for _, n := range r.plan.Before[e.node] {
-		if before := r.entries[n]; e.unknownAfter == nil && before != e {
-			e.unknownAfter = before.unknownAfter
-			if before.decidedOutside {
-				e.unknownAfter = before
-			}
-		}
-	}
+	e.unknownAfter = r.unknownBefore(e)
 	if e.unknownAfter != nil && e.compared && e.report.State != report.Failed && e.report.Unknown == "" {
 		e.report.Unknown = "comes after " + e.unknownAfter.Ref.String()
 	}
+}
+
+// unknownBefore returns the first resource with an unknown outcome that a resource depends on, directly or not; nil if there is none.
+func (r *run) unknownBefore(e *entry) *entry {
+	for _, n := range r.plan.Before[e.node] {
+		switch before := r.entries[n]; {
+		case before == e:
+		case before.decidedOutside:
+			return before
+		case before.unknownAfter != nil:
+			return before.unknownAfter
+		}
+	}
+	return nil
 }
 
 // willResolve reports whether an error is about something missing that the run would have made by
@@ -195,10 +239,10 @@ func (r *run) willResolve(err error) bool {
 // willCreate reports whether the run would have made what is missing.
 func (r *run) willCreate(missing *resource.MissingError) bool {
 	if !strings.HasSuffix(missing.Name, "/") {
-		return r.pendingKeys[plan.Key{Kind: missing.Kind, Name: missing.Name}]
+		return r.pendingKeys[missing.Kind][missing.Name]
 	}
-	for made, there := range r.pendingKeys {
-		if there && made.Kind == missing.Kind && strings.HasPrefix(made.Name, missing.Name) {
+	for made, there := range r.pendingKeys[missing.Kind] {
+		if there && strings.HasPrefix(made, missing.Name) {
 			return true
 		}
 	}

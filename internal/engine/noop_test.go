@@ -152,6 +152,82 @@ func TestNoopPredictsApply(t *testing.T) {
 	}
 }
 
+// A plan announces the refreshes that an apply would make.
+func TestNoopPredictsRefreshes(t *testing.T) {
+	given := func(more func(*world)) func(*world) {
+		return func(w *world) {
+			w.things["s"] = redThing("s")
+			more(w)
+		}
+	}
+	notifies := [][]string{{"Thing/x", red, "notify:Crate/s"}, {"Crate/s", red}}
+	created := []string{"Thing/x Noop", "  created (noop)"}
+	for name, s := range map[string]scenario{
+		"there is nothing to refresh": {
+			given: given(func(w *world) { w.idle["s"] = true }), items: notifies, want: append(created, "Crate/s InSync"),
+		},
+		"there will be nothing to refresh": {
+			given: given(func(*world) {}),
+			items: append([][]string{{"Thing/blocks s", red}}, notifies...),
+			want:  append([]string{"Thing/blocks s Noop", "  created (noop)"}, append(created, "Crate/s InSync")...),
+		},
+		"there may be something to refresh after foreign code": {
+			given: given(func(w *world) {
+				w.idle["s"] = true
+				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+			}),
+			items: [][]string{{"Crate/p", red, "notify:Crate/s"}, {"Crate/s", red}},
+			want: []string{
+				"Crate/p Noop", "  created (noop) (unknown: runs a command)", "Crate/s Noop", "  may be refreshed by 1 event (noop) (unknown: comes after Crate/p)",
+			},
+		},
+		"nobody can tell": {
+			given: given(func(w *world) { w.fail["refresh s"] = &resource.UnknownError{Reason: "runs its checks again"} }), items: notifies,
+			want: append(created, "Crate/s Noop", "  may be refreshed by 1 event (noop) (unknown: runs its checks again)"),
+		},
+		"it would fail": {
+			given: given(func(w *world) { w.fail["refresh s"] = errBroken }), items: notifies,
+			want: append(created, "Crate/s Failed", "  cannot be refreshed: broken"),
+		},
+	} {
+		s.with = []func(*engine.Transaction){noop}
+		t.Run(name, func(t *testing.T) { s.play(t) })
+	}
+}
+
+// What earlier resources would change, later ones may find.
+func TestNoopDoubtsStates(t *testing.T) {
+	doubt := &resource.UnknownError{Reason: "is affected by x"}
+	for name, s := range map[string]scenario{
+		"a change may not be necessary, and its obstacles may be gone": {
+			given: func(w *world) { w.fail["precheck read of a"] = doubt; w.fail["precheck a"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Crate/a", red}, {"Thing/y", red, "require:Crate/a"}},
+			want: []string{
+				"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop) (unknown: is affected by x)",
+				"Thing/y Noop", "  created (noop) (unknown: comes after Crate/a)",
+			},
+		},
+		"what an earlier one may affect is certain if there is none": {
+			given: func(w *world) { w.fail["precheck read of a"] = doubt },
+			items: [][]string{{"Crate/a", red}},
+			want:  []string{"Crate/a Noop", "  created (noop)"},
+		},
+		"it depends on any that would be changed before": {
+			given: func(w *world) { w.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
+			items: [][]string{{"Thing/x", red}, {"Crate/a", red, "require:Thing/x"}},
+			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop) (unknown: comes after Thing/x)"},
+		},
+		"it depends on none that would be changed before": {
+			given: func(w *world) { w.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
+			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
+			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
+		},
+	} {
+		s.with = []func(*engine.Transaction){noop}
+		t.Run(name, func(t *testing.T) { s.play(t) })
+	}
+}
+
 func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 	scenario{
 		given: func(w *world) { w.fail["precheck a"] = errBroken },

@@ -135,7 +135,11 @@ func (r *run) readState(ctx context.Context, e *entry) {
 		r.prefetch(ctx, e)
 		return
 	}
-	_ = r.readOne(ctx, r.call().Reader(r.hostOf(e)), e) // e keeps it
+	c := r.call()
+	if e.situation.Noop {
+		c.PlannedNames = r.pendingNames
+	}
+	_ = r.readOne(ctx, c.Reader(r.hostOf(e)), e) // e keeps it
 }
 
 func (r *run) readOne(ctx context.Context, h resource.Reader, e *entry) error {

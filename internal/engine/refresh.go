@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/internal/engine/audit"
 	"github.com/fettle-dev/fettle/internal/engine/decide"
@@ -25,23 +27,43 @@ func (r *run) applyEvents(ctx context.Context, e *entry) {
 	}
 	s := e.afterChanges()
 	v := decide.Decide(s)
-	if v.Action == decide.Refresh {
+	switch v.Action {
+	case decide.Refresh:
 		r.refresh(ctx, e, v.Reason)
-		return
+	case decide.ReportNoop, decide.ReportUnknown:
+		r.reportPendingRefresh(ctx, e, v)
+	case decide.Keep, decide.Apply, decide.Await, decide.Skip, decide.Fail:
+		e.reportVerdict(s, v)
 	}
-	e.reportVerdict(s, v)
 }
 
-// reportVerdict reports why nothing more is done about the events of a resource.
+// reportPendingRefresh reports a refresh that is not made in this run, unless there would be nothing to refresh.
+func (r *run) reportPendingRefresh(ctx context.Context, e *entry, v decide.Verdict) {
+	err := resource.Guarded(func() error {
+		return e.Resource.PrecheckRefresh(ctx, r.planningCall().Reader(r.hostOf(e)), e.situation.Changes)
+	})
+	message, needless := v.Reason, errors.Is(err, resource.ErrNothingToRefresh)
+	unknown := unknownReasons(err)
+	switch {
+	case needless && e.report.Unknown == "" && r.unknownBefore(e) == nil:
+		return
+	case needless || len(unknown) > 0:
+		message = decide.MayRefresh(e.situation.Events)
+	case e.situation.Noop:
+		if err := r.obstacle(e, err); err != nil {
+			e.fail(fmt.Errorf("cannot be refreshed: %w", err))
+			return
+		}
+	}
+	e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: message})
+	if e.situation.Noop && v.Action == decide.ReportNoop && !needless {
+		e.noteUnknown(cmp.Or(strings.Join(unknown, ", "), "runs its refresh"))
+	}
+}
+
+// reportVerdict reports why nothing more is done about a resource.
 func (e *entry) reportVerdict(s decide.Situation, v decide.Verdict) {
 	switch v.Action {
-	case decide.ReportNoop:
-		e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: v.Reason})
-		if s.Noop {
-			e.noteUnknown("runs its refresh")
-		}
-	case decide.ReportUnknown: // as what notifies it
-		e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: v.Reason})
 	case decide.Await:
 		e.pending = true
 		e.report.State, e.report.Message = report.Noop, v.Reason
@@ -51,7 +73,7 @@ func (e *entry) reportVerdict(s decide.Situation, v decide.Verdict) {
 		e.blocksDependents = len(s.FailedDeps) > 0 && !s.Unselected
 	case decide.Fail:
 		e.report.State, e.report.Message = report.Failed, v.Reason
-	case decide.Keep, decide.Apply, decide.Refresh: // nothing is left to do
+	case decide.Keep, decide.Apply, decide.Refresh, decide.ReportNoop, decide.ReportUnknown: // nothing is left to do
 	}
 }
 

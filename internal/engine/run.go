@@ -34,7 +34,7 @@ type run struct {
 	readahead        readahead.Window
 	owners           map[resource.Ref]*entry           // the resources of the catalog, by the things that they manage
 	providers        map[providerKey]resource.Resource // one that has its provider
-	pendingKeys      map[plan.Key]bool                 // what would be there by now, had the run not only reported
+	pendingKeys      map[string]map[string]bool        // by kind and name: what would be there by now, had the run not only reported
 	planned          []any                             // what would have been changed by now, for [resource.Planned]
 	deferred         []int                             // no provider yet; asked again once something changed
 	progress         bool                              // something was written since they were asked last
@@ -51,7 +51,7 @@ type run struct {
 func newRun(t Transaction, items []resource.Item, read readings) *run {
 	r := &run{
 		Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{},
-		pendingKeys: map[plan.Key]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
+		pendingKeys: map[string]map[string]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
 		remembered: resource.NewMemo(),
 	}
 	r.reader = r.call().Reader(r.hosts.all)

@@ -193,6 +193,19 @@ func (p batching) Precheck(_ context.Context, _ resource.Reader, writes []resour
 	return errs[min(p.w.short, len(errs)):]
 }
 
+// PrecheckRead says that an apply may read another state.
+func (p batching) PrecheckRead(_ context.Context, _ resource.Reader, _, want thing) error {
+	return raised(p.w.fail["precheck read of "+want.Name])
+}
+
+// PrecheckRefresh returns the error that the refresh would return.
+func (p batching) PrecheckRefresh(_ context.Context, h resource.Reader, w resource.Write[thing]) error {
+	if there, planned := resource.PlannedNames(h, "Thing")["blocks "+w.Want.Name]; p.w.idle[w.Want.Name] || there && planned {
+		return resource.ErrNothingToRefresh
+	}
+	return raised(p.w.fail["refresh "+w.Want.Name])
+}
+
 func (p batching) WriteAll(_ context.Context, _ resource.Writer, writes []resource.Write[thing]) []error {
 	var names []string
 	errs := make([]error, len(writes))

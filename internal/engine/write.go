@@ -20,6 +20,7 @@ func (r *run) write(ctx context.Context, group []*entry) {
 	r.spareManaged(ctx, group)
 	var batch, pretended []*entry
 	for _, e := range group {
+		r.precheckRead(ctx, e)
 		switch decide.Decide(e.situation).Action {
 		case decide.Apply:
 			err := resource.Guarded(func() error { return r.prepareClaim(ctx, e) })

@@ -80,6 +80,8 @@ type Call struct {
 	Job host.Job
 	// Planned returns what a plan would have changed by now; see [Planned].
 	Planned func() []any
+	// PlannedNames returns of a kind what that is; see [PlannedNames].
+	PlannedNames func(kind string) map[string]bool
 	// Trace keeps each state as it was read, before normalization, for [Resource.PropertyStates].
 	Trace bool
 }

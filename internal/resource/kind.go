@@ -129,6 +129,8 @@ type Provided interface {
 type Readable interface {
 	// Read reads the current state.
 	Read(ctx context.Context, h Reader) error
+	// PrecheckRead returns whether an apply may read another state; see [ReadPrechecker].
+	PrecheckRead(ctx context.Context, h Reader) error
 	// Compare compares the state that was read last with the desired state.
 	Compare() Comparison
 	// PropertyStates returns the managed properties as they were read last, in the type's order. It
@@ -148,6 +150,8 @@ type Writable interface {
 	Made(planned []Change) []Change
 	// Refresh reacts to events.
 	Refresh(ctx context.Context, h Writer) error
+	// PrecheckRefresh returns what Refresh would find; see [RefreshPrechecker]. It is nil if the provider can't tell.
+	PrecheckRefresh(ctx context.Context, h Reader, changes []Change) error
 	// Resume takes over what an earlier process began; see [Resumer]. It stores the state like Read unless it returns
 	// nil.
 	Resume(ctx context.Context, h Writer) (*Ended, error)

@@ -119,6 +119,13 @@ type StaleChecker[A any] interface {
 	Stale(h Reader, is, want A) string
 }
 
+// A ReadPrechecker finds out whether an apply may read another state than a plan has, because of what would be changed before (see
+// [Planned]): the content of a file that a check reads, or a service that another one starts. In noop, the engine asks it after each read.
+type ReadPrechecker[A any] interface {
+	// PrecheckRead returns nil, an [UnknownError], or a [ProvisionalError] if any resource that this one depends on may do that.
+	PrecheckRead(ctx context.Context, h Reader, is, want A) error
+}
+
 // A MissingError is the error of a [Prechecker] about a thing that must exist first, such as the
 // parent directory or the owner of a file. It is ignored if the run would make that thing before.
 // An error within another one names an alternative.
@@ -215,6 +222,15 @@ type Identifier[A any] interface {
 // the same run. It returns ErrNothingToRefresh if there was no need.
 type Refresher[A any] interface {
 	Refresh(ctx context.Context, h Writer, is, want A) error
+}
+
+// A RefreshPrechecker tells by reading alone what its Refresh would do. The engine calls it where a refresh is only reported, so that
+// a plan announces no refresh that an apply would not make. w has the changes that an apply would make before.
+type RefreshPrechecker[A any] interface {
+	Refresher[A]
+	// PrecheckRefresh returns ErrNothingToRefresh if there would be no need, an [UnknownError] if nobody can tell that, and
+	// otherwise why the refresh would fail, as a [Prechecker] does.
+	PrecheckRefresh(ctx context.Context, h Reader, w Write[A]) error
 }
 
 // A Resumer takes over a Detached command that an earlier process started for a resource and did not see the end

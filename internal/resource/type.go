@@ -3,7 +3,7 @@
 // A type is a value ([Type]), its attributes are a Go struct (the one of the custom resource), and
 // a means of managing it is a [Provider]. A provider that can do more than read and write one
 // resource implements small optional interfaces: [Lister], [Sourced], [BatchReader],
-// [BatchWriter], [Prechecker], [PreRunChecker], [Identifier], [Refresher], [Featured], [Needing],
+// [BatchWriter], [Prechecker], [ReadPrechecker], [PreRunChecker], [Identifier], [Refresher], [RefreshPrechecker], [Featured], [Needing],
 // [Defaulter].
 //
 // [Simple] makes a Write from create, update and delete functions, and [OneByOne] from one setter

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -25,9 +27,37 @@ func (posix) Precheck(_ context.Context, h resource.Reader, writes []resource.Wr
 	return errs
 }
 
+// PrecheckRead implements [resource.ReadPrechecker]: what the commands of its checks find may change. Nothing else keeps it from running.
+func (posix) PrecheckRead(_ context.Context, h resource.Reader, is, want Attributes) error {
+	if is.due || ptr.Deref(want.RefreshOnly, false) {
+		return nil
+	}
+	if made, err := created(h, want); made || err != nil {
+		return err
+	}
+	return &resource.ProvisionalError{Err: errors.New("its checks may find something else")}
+}
+
+// PrecheckRefresh implements [resource.RefreshPrechecker]. What notifies the Exec may change what its commands find.
+func (posix) PrecheckRefresh(_ context.Context, h resource.Reader, w resource.Write[Attributes]) error {
+	hasCommands := len(w.Want.Unless)+len(w.Want.OnlyIf) > 0
+	made, err := created(h, w.Want)
+	switch {
+	case err != nil:
+		return err
+	case made:
+		return resource.ErrNothingToRefresh
+	case hasCommands || len(w.Changes) > 0 && len(w.Want.Creates) > 0:
+		return &resource.UnknownError{Reason: "runs its checks again"}
+	}
+	return unready(h, w.Want, refreshWords)
+}
+
 // obstacle returns why a command can't be started.
-func obstacle(h resource.Reader, want Attributes) error {
-	argv, err := commandWords(want)
+func obstacle(h resource.Reader, want Attributes) error { return unready(h, want, commandWords) }
+
+func unready(h resource.Reader, want Attributes, words func(Attributes) ([]string, error)) error {
+	argv, err := words(want)
 	if err != nil {
 		return err
 	}

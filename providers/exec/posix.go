@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -61,8 +62,8 @@ func (posix) Resume(ctx context.Context, h resource.Writer, want Attributes) (is
 		return is, nil, err
 	}
 	argv, err := commandWords(want)
-	if found.Job.Refresh && want.Refresh != nil {
-		argv, err = words(*want.Refresh, want)
+	if found.Job.Refresh {
+		argv, err = refreshWords(want)
 	}
 	if err == nil {
 		argv, err = find(h, argv, want)
@@ -88,23 +89,25 @@ func (posix) Refresh(ctx context.Context, h resource.Writer, _, want Attributes)
 	if want.Refresh == nil {
 		return posix{}.Write(ctx, h, Attributes{}, want, nil)
 	}
-	argv, err := words(*want.Refresh, want)
+	argv, err := refreshWords(want)
 	if err != nil {
 		return err
 	}
 	return run(ctx, h, argv, want, nil)
 }
 
+// refreshWords returns the words of the command that a notified Exec runs.
+func refreshWords(want Attributes) ([]string, error) {
+	if want.Refresh == nil {
+		return commandWords(want)
+	}
+	return words(*want.Refresh, want)
+}
+
 // allowed runs the checks in Puppet's order, creates, unless and onlyIf, until one fails.
-func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
-	for _, file := range a.Creates {
-		_, err := h.Stat(file)
-		if err == nil {
-			return false, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("cannot find out whether creates %s exists: %w", file, err)
-		}
+func allowed(ctx context.Context, h resource.Reader, a Attributes) (bool, error) {
+	if made, err := created(h, a); made || err != nil {
+		return false, err
 	}
 	for _, line := range a.Unless {
 		if yes, err := check(ctx, h, "unless", line, a); yes || err != nil {
@@ -117,6 +120,41 @@ func allowed(ctx context.Context, h host.Reader, a Attributes) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// created reports whether one of the paths of creates exists, in a plan with what Files would have made or removed by then.
+func created(h resource.Reader, a Attributes) (bool, error) {
+	planned := resource.PlannedNames(h, "File")
+	for _, file := range a.Creates {
+		there, known := expected(planned, file)
+		if known && there {
+			return true, nil
+		}
+		if known {
+			continue
+		}
+		_, err := h.Stat(file)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("cannot find out whether creates %s exists: %w", file, err)
+		}
+	}
+	return false, nil
+}
+
+// expected reports whether a path would exist after planned changes of files, if they determine it: nothing is below one that is removed.
+func expected(planned map[string]bool, file string) (there, known bool) {
+	if there, known = planned[file]; known {
+		return there, true
+	}
+	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+		if there, known := planned[dir]; known && !there {
+			return false, true
+		}
+	}
+	return false, false
 }
 
 // notFound is the exit code of a shell that can't find a command. It is neither the result of a check

@@ -65,12 +65,12 @@ func TestRefresh(t *testing.T) {
 			spec: `command: echo c >> /srv/did, unless: ["test -e /srv/did"]`, noop: true,
 			want: []string{
 				"Exec/b Noop", "output: its checks ran in a sandbox without a network, /run and other processes: an apply may find that nothing is to be done",
-				"would have been executed (noop)", "would have been refreshed by 1 event (noop) (unknown: runs a command)",
+				"would have been executed (noop)", "may be refreshed by 1 event (noop) (unknown: runs a command)",
 			},
 		},
 		"noop respects a failing check": {
 			spec: `command: echo c >> /srv/did, onlyIf: ["test -e /srv/did"]`, noop: true,
-			want: []string{"Exec/b Noop", "would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
+			want: []string{"Exec/b Noop", "may be refreshed by 1 event (noop) (unknown: comes after Exec/a)"},
 		},
 	}
 	h, _ := open(t)

@@ -111,12 +111,24 @@ func (p provider) Resume(ctx context.Context, h resource.Writer, _ Attributes) (
 // Refresh implements [resource.Refresher]: it reinstalls an installed package if the resource requests
 // it. The version stays, unless the source has another one by now.
 func (p provider) Refresh(ctx context.Context, h resource.Writer, is, want Attributes) error {
-	if !ptr.Deref(want.ReinstallOnRefresh, false) || !installing(want) {
+	if !reinstalls(want) {
 		return resource.ErrNothingToRefresh
 	}
 	writes := []resource.Write[Attributes]{{Is: is, Want: want}}
 	b := &batch{tools: p.tools(h), reader: h, writes: writes, errs: make([]error, len(writes))}
 	return b.reinstall(ctx)
+}
+
+// PrecheckRefresh implements [resource.RefreshPrechecker].
+func (provider) PrecheckRefresh(_ context.Context, _ resource.Reader, w resource.Write[Attributes]) error {
+	if !reinstalls(w.Want) || !exists(w.Is) && !changesEnsure(w) {
+		return resource.ErrNothingToRefresh
+	}
+	return nil
+}
+
+func reinstalls(want Attributes) bool {
+	return ptr.Deref(want.ReinstallOnRefresh, false) && installing(want)
 }
 
 func (p provider) tools(h host.Host) apt.Tools { return apt.Tools{Host: h, Lock: p.lock} }

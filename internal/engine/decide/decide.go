@@ -125,11 +125,16 @@ func onEvents(s Situation) Verdict {
 	case total+s.Events.Unknown == 0 || !s.CanRefresh || s.Invalidated:
 		return Verdict{}
 	case total == 0:
-		return Verdict{ReportUnknown, "may be refreshed by " + text.Count(s.Events.Unknown, "event")}
+		return Verdict{ReportUnknown, MayRefresh(s.Events)}
 	case s.Noop || s.Events.Real == 0:
 		return Verdict{ReportNoop, "would have been refreshed by " + text.Count(total, "event")}
 	}
 	return Verdict{Refresh, "refreshed by " + text.Count(s.Events.Real, "event")}
+}
+
+// MayRefresh says that only an apply can tell whether these events cause a refresh.
+func MayRefresh(e Events) string {
+	return "may be refreshed by " + text.Count(e.Real+e.Noop+e.Unknown, "event")
 }
 
 // arrows writes a cycle as a => b => a.

@@ -194,6 +194,14 @@ func (b *bound[A]) Read(ctx context.Context, h resource.Reader) error {
 	return nil
 }
 
+func (b *bound[A]) PrecheckRead(ctx context.Context, h resource.Reader) error {
+	p, ok := b.provider.(resource.ReadPrechecker[A])
+	if !ok {
+		return nil
+	}
+	return p.PrecheckRead(ctx, h, b.is, b.want)
+}
+
 func (b *bound[A]) look(ctx context.Context, h resource.Reader) (A, error) {
 	if auditor, ok := b.provider.(resource.Auditor[A]); ok && len(b.audited) > 0 {
 		return auditor.ReadAudited(ctx, h, b.want, b.audited)
@@ -246,6 +254,14 @@ func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
 		return resource.ErrNothingToRefresh
 	}
 	return r.Refresh(ctx, h, b.is, b.want)
+}
+
+func (b *bound[A]) PrecheckRefresh(ctx context.Context, h resource.Reader, changes []resource.Change) error {
+	p, ok := b.provider.(resource.RefreshPrechecker[A])
+	if !ok {
+		return nil
+	}
+	return p.PrecheckRefresh(ctx, h, resource.Write[A]{Is: b.is, Want: b.want, Changes: changes})
 }
 
 func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.Ended, error) {

@@ -92,6 +92,7 @@ func optionalMethods[A any](p resource.Provider[A]) map[string]bool {
 		"FeaturesWhere": implements[resource.Conditional](p), "Generate": implements[resource.Generator[A]](p),
 		"Identify": implements[resource.Identifier[A]](p), "List": implements[resource.Lister[A]](p),
 		"Needs": implements[resource.Needing](p), "PreRunCheck": implements[resource.PreRunChecker[A]](p), "Precheck": implements[resource.Prechecker[A]](p),
+		"PrecheckRead": implements[resource.ReadPrechecker[A]](p), "PrecheckRefresh": implements[resource.RefreshPrechecker[A]](p),
 		"ReadAll": implements[resource.BatchReader[A]](p), "ReadAudited": implements[resource.Auditor[A]](p),
 		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p), "Stale": implements[resource.StaleChecker[A]](p),
 		"Watch": implements[resource.Watcher[A]](p), "WriteAll": implements[resource.BatchWriter[A]](p),

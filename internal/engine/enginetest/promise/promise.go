@@ -157,7 +157,11 @@ func merged(plan, apply report.Report) []report.ResourceReport {
 func compare(plan, applied, next report.ResourceReport) (Class, bool) {
 	failed, fails := applied.State == report.Failed, plan.State == report.Failed
 	switch {
-	case plan.Unknown != "" || applied.State == report.Skipped:
+	case applied.State == report.Skipped:
+		return "", false
+	case announcesNothing(plan, applied):
+		return Differs, true
+	case plan.Unknown != "":
 		return "", false
 	case failed && !fails:
 		return Fails, true
@@ -165,10 +169,23 @@ func compare(plan, applied, next report.ResourceReport) (Class, bool) {
 		return Succeeds, true
 	case fails:
 		return Cause, !sameCause(plan.Message, told(applied))
-	case !slices.Equal(changes(plan, report.Pending), changes(applied, report.Success)):
+	case !slices.Equal(changes(plan, report.Pending), changes(applied, report.Success)), refreshed(applied) && !refreshed(plan):
 		return Differs, true
 	}
 	return Remains, next.Unknown == "" && len(changes(next, report.Pending)) > 0
+}
+
+// announcesNothing reports whether a plan announces a refresh of which only the outcome is unknown, and the apply makes none.
+func announcesNothing(plan, applied report.ResourceReport) bool {
+	would := slices.ContainsFunc(plan.Events, func(e report.Event) bool { return strings.HasPrefix(e.Message, "would have been refreshed") })
+	return would && plan.Unknown == "runs its refresh" && applied.State != report.Failed && !refreshed(applied)
+}
+
+// refreshed reports whether a resource was refreshed, or would or may be.
+func refreshed(r report.ResourceReport) bool {
+	return slices.ContainsFunc(r.Events, func(e report.Event) bool {
+		return e.Property == "" && (e.Status == report.Success || e.Status == report.Pending)
+	})
 }
 
 // changes returns the changes of properties.

@@ -25,6 +25,10 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 	planned, changed, inSync := with(report.Noop, report.Pending, "blue"), with(report.Changed, report.Success, "blue"), report.ResourceReport{State: report.InSync}
 	unknown := planned
 	unknown.Unknown = "runs a command"
+	refresh := func(status report.EventStatus, message string) report.ResourceReport {
+		return report.ResourceReport{Unknown: map[bool]string{true: "runs its refresh"}[status == report.Pending], Events: []report.Event{{Status: status, Message: message}}}
+	}
+	announced, refreshed := refresh(report.Pending, "would have been refreshed by 1 event"), refresh(report.Success, "refreshed by 1 event")
 	for name, test := range map[string]struct {
 		plan, apply, next report.ResourceReport
 		want              promise.Class
@@ -41,6 +45,9 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 		"a change that does not last":            {planned, changed, planned, promise.Remains},
 		"a failure of which a plan can't know":   {unknown, failed("no ink"), unknown, ""},
 		"a change that may be made again":        {unknown, changed, unknown, ""},
+		"a refresh as planned":                   {announced, refreshed, inSync, ""},
+		"a refresh that is not made":             {announced, inSync, inSync, promise.Differs},
+		"a refresh that was not announced":       {inSync, refreshed, inSync, promise.Differs},
 		"one that another's failure has skipped": {planned, report.ResourceReport{State: report.Skipped}, planned, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

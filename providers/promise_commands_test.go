@@ -1,0 +1,91 @@
+package providers_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/engine/enginetest"
+	"github.com/fettle-dev/fettle/internal/engine/enginetest/promise"
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// commands has the cases of Execs and of refreshes.
+func commands() map[string]promised {
+	return map[string]promised{
+		"what an Exec creates exists": {
+			catalog: []string{
+				"File/a {path: /srv/a, content: a, notify: [Exec/a]}", "Exec/a {command: /bin/true, refreshOnly: true, creates: [/etc/passwd]}",
+			},
+			plan: []string{"File/a Noop", "Exec/a InSync"},
+		},
+		"commands decide whether a notified Exec runs": {
+			catalog: []string{
+				"File/a {path: /srv/a, content: a, notify: [Exec/a, Exec/b]}",
+				"Exec/a {command: /bin/true, refreshOnly: true, onlyIf: [/usr/bin/test -e /srv/a]}",
+				"Exec/b {command: /bin/true, refreshOnly: true, unless: [/bin/true]}",
+			},
+			plan: []string{"File/a Noop", "Exec/a Noop (unknown: runs its checks again)", "Exec/b Noop (unknown: runs its checks again)"},
+		},
+		"the command of a notified Exec is missing": {
+			catalog: []string{
+				"File/a {path: /srv/a, content: a, notify: [Exec/a]}",
+				"Exec/a {command: /bin/true, refreshOnly: true, refresh: /bin/nosuch}",
+			},
+			plan: []string{"File/a Noop", "Exec/a Failed: cannot be refreshed: cannot find command: stat /bin/nosuch: no such file or directory"},
+		},
+		"what an Exec creates comes before": {
+			catalog: []string{"File/a {path: /srv/a, content: a}", "Exec/a {command: /bin/true, creates: [/srv/a]}"},
+			plan:    []string{"File/a Noop", "Exec/a InSync"},
+		},
+		"what an Exec creates is removed before": {
+			given:   "mkdir -p /srv/a; touch /srv/a/b",
+			catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true}", "Exec/a {command: /bin/true, creates: [/srv/a/b]}"},
+			plan:    []string{"File/a Noop", "Exec/a Noop (unknown: runs a command)"},
+		},
+		"a check reads a file that comes before": {
+			given: "echo a > /srv/a",
+			catalog: []string{
+				`File/a {path: /srv/a, content: "b\n"}`, "Exec/a {command: /bin/true, unless: ['/bin/grep a /srv/a'], require: [File/a]}",
+			},
+			plan: []string{"File/a Noop", "Exec/a InSync (unknown: comes after File/a)"},
+		},
+		"a notified package is not reinstalled": {
+			catalog: []string{
+				"File/a {path: /srv/a, content: a, notify: [Package/bash, Package/nosuch]}",
+				"Package/bash {ensure: present}", "Package/nosuch {ensure: absent, reinstallOnRefresh: true}",
+			},
+			plan: []string{"File/a Noop", "Package/bash InSync", "Package/nosuch InSync"},
+		},
+	}
+}
+
+func TestAPlanOfCommandsIsAPromise(t *testing.T) {
+	for name, c := range commands() {
+		t.Run(name, func(t *testing.T) {
+			root := debian.Root(t)
+			if err := os.WriteFile(filepath.Join(root, "root/given"), []byte(c.given), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			debian.Chroot(t, root, "sh", "-e", "/root/given")
+			h, err := linux.Open(linux.Options{Root: root})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = h.Close() })
+			c.keep(t, h)
+		})
+	}
+}
+
+func (c promised) keep(t *testing.T, h host.Host) {
+	t.Helper()
+	m := enginetest.Machine{Kinds: providers.Kinds()}
+	promise.Case{Plan: c.plan, Host: promise.Host{
+		Host: h, Kinds: m.Kinds, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
+	}}.Keep(t)
+}
