@@ -37,23 +37,36 @@ func (c control) write(ctx context.Context, want attributes, changes []resource.
 		return err
 	}
 	var errs []error
-	if u.ensure(want) == crashing { // systemd is starting it already
-		errs = append(errs, propertyError(fmt.Errorf("%w%s", whyCrashing(u), c.journal(ctx, u)), resource.Ensure, changes))
-	}
-	if err := unmaskable(c.h, u, want); err != nil {
-		errs = append(errs, propertyError(err, "mask", changes))
-		want.Mask = nil // so that it is not disabled either
+	for _, refusal := range refusals(c.h, u, want) {
+		err := refusal.Err
+		if u.ensure(want) == crashing && refusal.Property == resource.Ensure {
+			err = fmt.Errorf("%w%s", err, c.journal(ctx, u))
+		}
+		errs = append(errs, propertyError(err, refusal.Property, changes))
+		want = without(want, refusal.Property)
 	}
 	for _, s := range plan(u, want) {
-		err := c.runAndAwait(ctx, u, s)
-		if err == nil && s.Verb[0] == "start" {
-			err = c.verifyRunning(ctx)
-		}
-		if err != nil {
+		if err := c.perform(ctx, u, s); err != nil {
 			errs = append(errs, propertyError(err, s.Property, changes))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// perform runs a step, and makes sure that a service stays up, and that nothing else enables it.
+func (c control) perform(ctx context.Context, u unit, s step) error {
+	err := c.runAndAwait(ctx, u, s)
+	switch {
+	case err != nil:
+		return err
+	case s.Verb[0] == "start":
+		return c.verifyRunning(ctx)
+	case s.Verb[0] == "disable" && u.UnitFileState == "enabled": // which hides that it is enabled in /run, too
+		if u, err = c.look(ctx); err == nil && u.UnitFileState == "enabled-runtime" {
+			return c.run(ctx, u, disableRuntime())
+		}
+	}
+	return err
 }
 
 // propertyError makes an error that of its property if that is one of the changes. A property that
@@ -65,25 +78,49 @@ func propertyError(err error, property string, changes []resource.Change) error 
 	return err
 }
 
-// prepare removes a mask if necessary, and makes sure that a required unit exists. The mask hides the
-// rest of the unit's state.
+// prepare makes sure that a required unit exists, and that systemd has noticed it.
 func (c control) prepare(ctx context.Context, want attributes) (unit, error) {
-	u, err := c.look(ctx)
-	if err != nil {
-		return u, err
+	u, err := c.unmasked(ctx, want)
+	if err == nil && u.missing() && u.NeedsDaemonReload {
+		if err = c.run(ctx, u, daemonReload()); err == nil {
+			u, err = c.look(ctx)
+		}
 	}
-	if mustUnmask(u, want) {
+	if err == nil && u.missing() && needsUnit(want) {
+		err = notFound(unitName(want.Name))
+	}
+	return u, err
+}
+
+// unmasked removes masks if necessary: they hide the rest of the unit's state, and one in /etc hides one in /run.
+func (c control) unmasked(ctx context.Context, want attributes) (unit, error) {
+	u, err := c.look(ctx)
+	for range 2 {
+		if err != nil || !mustUnmask(u, want) {
+			break
+		}
+		if err := maskedByTemplate(c.h, u); err != nil {
+			return u, err
+		}
 		if err := c.run(ctx, u, unmask(u)); err != nil {
 			return u, err
 		}
-		if u, err = c.look(ctx); err != nil {
-			return u, err
-		}
+		u, err = c.look(ctx)
 	}
-	if u.missing() && needsUnit(want) {
-		return u, notFound(unitName(want.Name))
+	return u, err
+}
+
+// without returns attributes of which one property is not managed. A unit that can't be masked is not disabled either.
+func without(want attributes, property string) attributes {
+	switch property {
+	case resource.Ensure:
+		want.Ensure = nil
+	case "enable":
+		want.Enable = nil
+	case "mask":
+		want.Mask = nil
 	}
-	return u, nil
+	return want
 }
 
 func notFound(name string) error {
@@ -97,6 +134,9 @@ func (c control) refresh(ctx context.Context, want attributes) error {
 	}
 	if u.ensure(attributes{}) != running {
 		return resource.ErrNothingToRefresh
+	}
+	if err := refusesRefresh(u, want); err != nil {
+		return err
 	}
 	for _, s := range refreshSteps(u, want) {
 		if err := c.runAndAwait(ctx, u, s); err != nil {

@@ -330,6 +330,16 @@ func (m machine) reloadsSystemd(t *testing.T) {
 		t.Errorf("after the refresh it runs %s", got)
 	}
 
+	// Systemd does not miss the first drop-in of a unit, whose directory is new.
+	m.run(t, "mkdir", "/etc/systemd/system/static.service.d")
+	write(t, m.host, "/etc/systemd/system/static.service.d/a.conf", "[Service]\nEnvironment=NEW=1\n")
+	if err := r.Refresh(t.Context(), resourcetest.Writer(m.host)); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.property(t, "Environment", "static"); got != "NEW=1" {
+		t.Errorf("after the refresh it runs with %q", got)
+	}
+
 	// Another unit refers to a unit that does not exist.
 	write(t, m.host, "/etc/systemd/system/wanting.service", "[Unit]\nWants=late.service\n[Service]\nExecStart=/bin/sleep infinity\n")
 	apply(t, m.host, "{name: wanting, ensure: running}")

@@ -92,12 +92,14 @@ func enableSteps(u unit, want attributes) []step {
 	case *is && (!ptr.Deref(want.Enable, true) || ptr.Deref(want.Mask, false)):
 		steps := []step{{Property: "enable", Verb: []string{"disable"}}}
 		if u.UnitFileState == "enabled-runtime" {
-			steps = append(steps, step{Property: "enable", Verb: []string{"disable", "--runtime"}})
+			steps = append(steps, disableRuntime())
 		}
 		return steps
 	}
 	return nil
 }
+
+func disableRuntime() step { return step{Property: "enable", Verb: []string{"disable", "--runtime"}} }
 
 // refreshSteps restart or reload a unit. Systemd does so only if it still runs, and restarts a unit
 // that can't be reloaded.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -183,10 +185,47 @@ func (systemd) Refresh(ctx context.Context, h resource.Writer, _, want attribute
 func online(h host.Host, want attributes) control {
 	name := unitName(want.Name)
 	return control{h: h, systemctl: []string{"systemctl"}, look: func(ctx context.Context) (unit, error) {
-		units, err := show(ctx, h, name)
+		u, err := seen(ctx, h, name)
 		if err != nil {
 			return unit{}, err
 		}
-		return complete(ctx, h, units[0], want)
+		return complete(ctx, h, u, want)
 	}}
+}
+
+// seen is show for a unit that is to be changed. It also finds the files that systemd has not read and does not miss.
+func seen(ctx context.Context, h host.Reader, name string) (unit, error) {
+	units, err := show(ctx, h, name)
+	if err != nil {
+		return unit{}, err
+	}
+	u := units[0]
+	u.NeedsDaemonReload = u.NeedsDaemonReload || u.missing() && hasScript(h, name) || hasUnreadDropIns(h, u)
+	return u, nil
+}
+
+// hasUnreadDropIns reports whether a unit has drop-ins that systemd has not read. Before version 253, it does not notice the first
+// ones of a unit, whose directory is new. Among those of the same name, it reads only one.
+func hasUnreadDropIns(h host.Reader, u unit) bool {
+	read := map[string]bool{}
+	for _, file := range u.DropIns {
+		read[path.Base(file)] = true
+	}
+	for _, dir := range unitDirs() {
+		for _, name := range withTemplate(u.ID) {
+			names, _ := h.ReadDir(path.Join(dir, name+".d")) // most have none
+			if slices.ContainsFunc(names, func(name string) bool { return path.Ext(name) == ".conf" && !read[name] }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withTemplate returns the name of a unit and, of an instance such as getty@tty1.service, that of its template.
+func withTemplate(id string) []string {
+	if prefix, instance, ok := strings.Cut(id, "@"); ok {
+		return []string{id, prefix + "@" + path.Ext(instance)}
+	}
+	return []string{id}
 }

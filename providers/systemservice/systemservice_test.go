@@ -146,7 +146,7 @@ func TestServicesAreReadInOneCall(t *testing.T) {
 	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
 		t.Fatal(err)
 	}
-	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic" +
+	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,DropInPaths,CanStart,CanStop,NRestarts,ActiveEnterTimestampMonotonic" +
 		" simple.service gone.service nick.service simple.service"
 	if diff := cmp.Diff([]string{call}, f.Transcript()); diff != "" {
 		t.Errorf("transcript (-want +got):\n%s", diff)

@@ -69,12 +69,20 @@ func (sysvinit) starts(h host.Reader, service string) (atBoot, error) {
 // defaultStart returns the runlevels in an init script's header, one letter each; the usual ones if
 // it has no header.
 func defaultStart(text string) string {
-	for line := range strings.Lines(text) {
-		if after, ok := strings.CutPrefix(line, "# Default-Start:"); ok {
-			return strings.Join(strings.Fields(after), "")
-		}
+	if levels, found := headerStart(text); found {
+		return levels
 	}
 	return "2345"
+}
+
+// headerStart is defaultStart for the header alone.
+func headerStart(text string) (levels string, found bool) {
+	for line := range strings.Lines(text) {
+		if after, ok := strings.CutPrefix(line, "# Default-Start:"); ok {
+			return strings.Join(strings.Fields(after), ""), true
+		}
+	}
+	return "", false
 }
 
 // startsIn looks for a link such as S01ssh.

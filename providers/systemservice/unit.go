@@ -18,6 +18,9 @@ type unit struct {
 	Type              string // of service: simple, oneshot, ...
 	RemainAfterExit   bool
 	NeedsDaemonReload bool
+	DropIns           []string // paths, as systemd has read them
+	RefusesStart      bool     // on request: by RefuseManualStart=, its type, or because it was not loaded
+	RefusesStop       bool
 	Runs              *bool  // by the resource's status or pattern, which overrides systemd's state
 	Restarts          string // NRestarts: by systemd itself, since it was last started
 	ActiveEnter       string // ActiveEnterTimestampMonotonic, in microseconds since boot
@@ -25,7 +28,7 @@ type unit struct {
 }
 
 // shown are the properties of a unit by systemctl's names.
-const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,NRestarts,ActiveEnterTimestampMonotonic"
+const shown = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,DropInPaths,CanStart,CanStop,NRestarts,ActiveEnterTimestampMonotonic"
 
 // parseUnits parses the output of systemctl show for these names: for each a block of Property=value
 // lines, in order, separated by empty lines.
@@ -44,13 +47,19 @@ func parseUnits(output string, names []string) ([]unit, error) {
 	return units, nil
 }
 
-func parseUnit(block string) unit {
+// parseBlock parses the block of a unit.
+func parseBlock(block string) map[string]string {
 	p := map[string]string{}
 	for line := range strings.Lines(block) {
 		if name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
 			p[name] = value
 		}
 	}
+	return p
+}
+
+func parseUnit(block string) unit {
+	p := parseBlock(block)
 	return unit{
 		ID:                p["Id"],
 		Names:             strings.Fields(p["Names"]),
@@ -62,6 +71,9 @@ func parseUnit(block string) unit {
 		Type:              p["Type"],
 		RemainAfterExit:   p["RemainAfterExit"] == "yes",
 		NeedsDaemonReload: p["NeedDaemonReload"] == "yes",
+		DropIns:           strings.Fields(p["DropInPaths"]),
+		RefusesStart:      p["CanStart"] == "no",
+		RefusesStop:       p["CanStop"] == "no",
 		Restarts:          p["NRestarts"],
 		ActiveEnter:       p["ActiveEnterTimestampMonotonic"],
 	}
