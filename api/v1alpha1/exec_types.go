@@ -9,6 +9,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.args) || !has(self.shell) || !self.shell",message="args and shell: true are mutually exclusive: write the arguments in command, or remove shell"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Orphan'",message="deletionPolicy of an Exec must be Orphan, because the effects of a command cannot be reverted"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.environmentFrom) || !self.environment.exists(e, self.environmentFrom.exists(f, e.startsWith(f.name + '=')))",message="environment and environmentFrom must not set the same variable: remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'shell'",fieldPath=.provider,message="shell is Puppet's form: write shell: true"
 type ExecSpec struct {
 	Targeting      `json:",inline"`
 	ExecAttributes `json:",inline"`

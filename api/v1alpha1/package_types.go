@@ -26,6 +26,7 @@ type PackageAttributes struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$') || self.matches('^(<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*( (<=|>=|<|>|=)[A-Za-z0-9][A-Za-z0-9.+~:_-]*)?$')",message="ensure must be present, installed, latest, absent, purged, a version, or a range of versions such as >=1.0 <2.0"
+	// +kubebuilder:validation:XValidation:rule="self != 'held'",message="held is Puppet's form: write mark: hold, and present or a version in ensure"
 	Ensure *string `json:"ensure,omitempty"`
 
 	// mark is hold to prevent upgrades and removal of the package, or none to allow them.

@@ -170,6 +170,9 @@ func TestAnswersToValues(t *testing.T) {
 		{"File", "ensure", "/a", "/a is Puppet's form: write ensure: link, and the path in target"},
 		{"User", "purgeSSHKeys", []any{"/a"}, "a list is Puppet's form: write true, and the paths in sshKeyFiles"},
 		{"Exec", "schedule", "daily", "daily is Puppet's form: write the schedule itself, with range, period and so on, instead of its name"},
+		{"Package", "ensure", "held", "held is Puppet's form: write mark: hold, and present or a version in ensure"},
+		{"Exec", "provider", "shell", "shell is Puppet's form: write shell: true"},
+		{"File", "provider", "shell", ""},
 		{"File", "source", "ftp://a", ""},
 		{"Exec", "ensure", true, ""},
 	} {

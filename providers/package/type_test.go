@@ -27,6 +27,7 @@ func TestValidation(t *testing.T) {
 		`{"ensure":">=1.0 <2.0 <3"}`:           `cannot read ensure: ">=1.0 <2.0 <3" is not a range of versions: use one or two bounds, such as >=1.0 <2.0`,
 		`{"ensure":">2.0 <1.0"}`:               `cannot read ensure: no version is in the range ">2.0 <1.0": swap its bounds`,
 		`{"ensure":"the newest"}`:              `ensure "the newest" is unknown: use present, installed, latest, absent, purged, a version or a range of versions`,
+		`{"ensure":"held"}`:                    `ensure: held is Puppet's form: write mark: hold, and present or a version in ensure`,
 		`{"ensure":""}`:                        `ensure "" is unknown: use present, installed, latest, absent, purged, a version or a range of versions`,
 		`{"source":"/srv/a.deb"}`:              "",
 		`{"source":"a.deb"}`:                   `source "a.deb" is not the path of a package: use an absolute path that ends in .deb and contains neither .. nor . names`,

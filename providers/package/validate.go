@@ -33,6 +33,8 @@ func validName(name string) error {
 func validEnsure(ensure *string) error {
 	version := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:_-]*$`)
 	switch {
+	case ensure != nil && *ensure == "held":
+		return errors.New("ensure: held is Puppet's form: write mark: hold, and present or a version in ensure")
 	case ensure == nil || version.MatchString(*ensure):
 		return nil
 	case debversion.IsRange(*ensure):
