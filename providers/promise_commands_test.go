@@ -54,6 +54,16 @@ func commands() map[string]promised {
 			},
 			plan: []string{"File/a Noop", "Exec/a InSync (unknown: comes after File/a)"},
 		},
+		"the answers to a package's questions are missing": {
+			given:   "apt-get -qq update",
+			catalog: []string{"Package/asks {responseFile: /srv/a}"},
+			plan:    []string{"Package/asks Failed: cannot be applied: cannot read responseFile: stat /srv/a: no such file or directory"},
+		},
+		"the answers to a package's questions come before": {
+			given:   "apt-get -qq update",
+			catalog: []string{"File/a {path: /srv/a, content: ''}", "Package/asks {responseFile: /srv/a}"},
+			plan:    []string{"File/a Noop", "Package/asks Noop (unknown: runs maintainer scripts)"},
+		},
 		"a notified package is not reinstalled": {
 			catalog: []string{
 				"File/a {path: /srv/a, content: a, notify: [Package/bash, Package/nosuch]}",
@@ -68,6 +78,7 @@ func TestAPlanOfCommandsIsAPromise(t *testing.T) {
 	for name, c := range commands() {
 		t.Run(name, func(t *testing.T) {
 			root := debian.Root(t)
+			debian.Repository(t, root, debian.Deb{Name: "asks", Version: "1.0"})
 			if err := os.WriteFile(filepath.Join(root, "root/given"), []byte(c.given), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -78,6 +78,23 @@ func running() map[string]promised {
 			plan: []string{"SystemService/h1 Failed: cannot be applied: cannot enable h1.service: /etc/systemd/system/h2.service exists, " +
 				"and its alias would have the same path: remove that file first"},
 		},
+		"an alias is masked": {
+			given:   "installed aa1.service; echo Alias=aa2.service >> /etc/systemd/system/aa1.service; systemctl daemon-reload; systemctl mask aa2.service",
+			catalog: []string{"SystemService/aa1 {enable: true}"},
+			plan: []string{"SystemService/aa1 Failed: cannot be applied: cannot enable aa1.service: /etc/systemd/system/aa2.service exists, " +
+				"and its alias would have the same path: remove that file first"},
+		},
+		"an alias is masked before": {
+			given:   "installed ab1.service; echo Alias=ab2.service >> /etc/systemd/system/ab1.service; systemctl daemon-reload",
+			catalog: []string{"SystemService/ab2 {mask: true}", "SystemService/ab1 {enable: true}"},
+			plan:    []string{"SystemService/ab2 Noop", "SystemService/ab1 Noop (unknown: is affected by ab2.service)"},
+		},
+		"a unit is transient": {
+			given:   "systemd-run --unit=ac1 sleep infinity",
+			catalog: []string{"SystemService/ac1 {mask: true}"},
+			plan: []string{"SystemService/ac1 Failed: cannot be applied: cannot mask ac1.service: it is a transient unit, which hides a mask: " +
+				"stop it, or leave mask out"},
+		},
 		"a script has no header": {
 			given:   "printf '#!/bin/sh\\nexit 0\\n' > /etc/init.d/i1; chmod 755 /etc/init.d/i1; systemctl daemon-reload",
 			catalog: []string{"SystemService/i1 {enable: true}"},

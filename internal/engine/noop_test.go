@@ -181,6 +181,13 @@ func TestNoopPredictsRefreshes(t *testing.T) {
 				"Crate/p Noop", "  created (noop) (unknown: runs a command)", "Crate/s Noop", "  may be refreshed by 1 event (noop) (unknown: comes after Crate/p)",
 			},
 		},
+		"foreign code does not matter": {
+			given: given(func(w *world) { w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"} }),
+			items: [][]string{{"Thing/blocks s", red}, {"Crate/p", red, "notify:Crate/s"}, {"Crate/s", red}},
+			want: []string{
+				"Thing/blocks s Noop", "  created (noop)", "Crate/p Noop", "  created (noop) (unknown: runs a command)", "Crate/s InSync",
+			},
+		},
 		"nobody can tell": {
 			given: given(func(w *world) { w.fail["refresh s"] = &resource.UnknownError{Reason: "runs its checks again"} }), items: notifies,
 			want: append(created, "Crate/s Noop", "  may be refreshed by 1 event (noop) (unknown: runs its checks again)"),

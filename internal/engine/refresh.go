@@ -42,23 +42,32 @@ func (r *run) reportPendingRefresh(ctx context.Context, e *entry, v decide.Verdi
 	err := resource.Guarded(func() error {
 		return e.Resource.PrecheckRefresh(ctx, r.planningCall().Reader(r.hostOf(e)), e.situation.Changes)
 	})
-	message, needless := v.Reason, errors.Is(err, resource.ErrNothingToRefresh)
+	if errors.Is(err, resource.ErrNothingToRefresh) {
+		if r.mayRefreshLater(e, err) {
+			e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: decide.MayRefresh(e.situation.Events)})
+		}
+		return
+	}
 	unknown := unknownReasons(err)
 	switch {
-	case needless && e.report.Unknown == "" && r.unknownBefore(e) == nil:
-		return
-	case needless || len(unknown) > 0:
-		message = decide.MayRefresh(e.situation.Events)
+	case len(unknown) > 0:
+		v.Reason = decide.MayRefresh(e.situation.Events)
 	case e.situation.Noop:
 		if err := r.obstacle(e, err); err != nil {
 			e.fail(fmt.Errorf("cannot be refreshed: %w", err))
 			return
 		}
 	}
-	e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: message})
-	if e.situation.Noop && v.Action == decide.ReportNoop && !needless {
+	e.report.Events = append(e.report.Events, report.Event{Status: report.Pending, Message: v.Reason})
+	if e.situation.Noop && v.Action == decide.ReportNoop {
 		e.noteUnknown(cmp.Or(strings.Join(unknown, ", "), "runs its refresh"))
 	}
+}
+
+// mayRefreshLater reports whether there may be something to refresh by the time of an apply, though there is not now.
+func (r *run) mayRefreshLater(e *entry, nothing error) bool {
+	_, forNow := errors.AsType[*resource.ProvisionalError](nothing)
+	return forNow && (e.report.Unknown != "" || r.unknownBefore(e) != nil)
 }
 
 // reportVerdict reports why nothing more is done about a resource.

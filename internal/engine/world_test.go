@@ -200,7 +200,10 @@ func (p batching) PrecheckRead(_ context.Context, _ resource.Reader, _, want thi
 
 // PrecheckRefresh returns the error that the refresh would return.
 func (p batching) PrecheckRefresh(_ context.Context, h resource.Reader, w resource.Write[thing]) error {
-	if there, planned := resource.PlannedNames(h, "Thing")["blocks "+w.Want.Name]; p.w.idle[w.Want.Name] || there && planned {
+	if p.w.idle[w.Want.Name] {
+		return &resource.ProvisionalError{Err: resource.ErrNothingToRefresh}
+	}
+	if resource.PlannedNames(h, "Thing")["blocks "+w.Want.Name] {
 		return resource.ErrNothingToRefresh
 	}
 	return raised(p.w.fail["refresh "+w.Want.Name])

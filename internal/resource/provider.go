@@ -228,8 +228,8 @@ type Refresher[A any] interface {
 // a plan announces no refresh that an apply would not make. w has the changes that an apply would make before.
 type RefreshPrechecker[A any] interface {
 	Refresher[A]
-	// PrecheckRefresh returns ErrNothingToRefresh if there would be no need, an [UnknownError] if nobody can tell that, and
-	// otherwise why the refresh would fail, as a [Prechecker] does.
+	// PrecheckRefresh returns ErrNothingToRefresh if there would be no need, in a [ProvisionalError] if the state of the host is the
+	// reason, which others may change; an [UnknownError] if nobody can tell; otherwise why the refresh would fail, as a [Prechecker].
 	PrecheckRefresh(ctx context.Context, h Reader, w Write[A]) error
 }
 

@@ -46,7 +46,7 @@ func (posix) PrecheckRefresh(_ context.Context, h resource.Reader, w resource.Wr
 	case err != nil:
 		return err
 	case made:
-		return resource.ErrNothingToRefresh
+		return &resource.ProvisionalError{Err: resource.ErrNothingToRefresh}
 	case hasCommands || len(w.Changes) > 0 && len(w.Want.Creates) > 0:
 		return &resource.UnknownError{Reason: "runs its checks again"}
 	}

@@ -2,7 +2,9 @@ package pkg
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -23,10 +25,21 @@ func (provider) Precheck(ctx context.Context, h resource.Reader, writes []resour
 	}
 	for i, w := range writes {
 		if b.errs[i] == nil && changesEnsure(w) {
-			b.errs[i] = &resource.UnknownError{Reason: "runs maintainer scripts"}
+			b.errs[i] = errors.Join(missingAnswers(h, w.Want), &resource.UnknownError{Reason: "runs maintainer scripts"})
 		}
 	}
 	return b.errs
+}
+
+// missingAnswers returns an error if there is no responseFile, which a File may make.
+func missingAnswers(h resource.Reader, want Attributes) error {
+	if want.ResponseFile == nil {
+		return nil
+	}
+	if _, err := h.Stat(*want.ResponseFile); errors.Is(err, fs.ErrNotExist) {
+		return &resource.MissingError{Kind: "File", Name: *want.ResponseFile, Err: fmt.Errorf("cannot read responseFile: %w", err)}
+	}
+	return nil
 }
 
 func changesEnsure(w resource.Write[Attributes]) bool {

@@ -121,8 +121,11 @@ func (p provider) Refresh(ctx context.Context, h resource.Writer, is, want Attri
 
 // PrecheckRefresh implements [resource.RefreshPrechecker].
 func (provider) PrecheckRefresh(_ context.Context, _ resource.Reader, w resource.Write[Attributes]) error {
-	if !reinstalls(w.Want) || !exists(w.Is) && !changesEnsure(w) {
+	switch {
+	case !reinstalls(w.Want):
 		return resource.ErrNothingToRefresh
+	case !exists(w.Is) && !changesEnsure(w):
+		return &resource.ProvisionalError{Err: resource.ErrNothingToRefresh}
 	}
 	return nil
 }

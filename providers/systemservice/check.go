@@ -80,16 +80,20 @@ func refusals(h host.Reader, u unit, want attributes) (all []resource.PropertyEr
 // refusesState returns why systemd won't start or stop a unit. What it has not read or hides is not known.
 func refusesState(u unit, want attributes) error {
 	is := u.ensure(want)
+	starts, stops := wantsRunning(want) && is == stopped, wantsStopped(want) && is == running
 	switch {
 	case is == crashing: // systemd is starting it already
 		return whyCrashing(u)
-	case wantsRunning(want) && is == stopped && want.Start == nil && u.RefusesStart && !u.NeedsDaemonReload && !u.masked():
+	case starts && want.Start == nil && u.RefusesStart && !u.isHidden():
 		return refuses(u, "start", "Start", leaveOut)
-	case wantsStopped(want) && is == running && want.Stop == nil && u.RefusesStop && !u.missing():
+	case stops && want.Stop == nil && u.RefusesStop && !u.missing():
 		return refuses(u, "stop", "Stop", leaveOut)
 	}
 	return nil
 }
+
+// isHidden reports whether systemd has not read the unit as it is, or a mask hides it.
+func (u unit) isHidden() bool { return u.NeedsDaemonReload || u.masked() }
 
 const leaveOut = "leave ensure out"
 
@@ -104,7 +108,7 @@ func refuses(u unit, verb, setting, fix string) error {
 func refusesRefresh(u unit, want attributes) error {
 	own := want.Restart != nil || !ptr.Deref(want.HasRestart, true) && (want.Start != nil || want.Stop != nil)
 	switch {
-	case own || u.NeedsDaemonReload || u.masked() || ptr.Deref(want.ReloadOnRefresh, false):
+	case own || u.isHidden() || ptr.Deref(want.ReloadOnRefresh, false):
 		return nil
 	case u.RefusesStop:
 		return refuses(u, "restart", "Stop", setRestart)
@@ -135,8 +139,8 @@ func changes(w resource.Write[attributes], property string) bool {
 
 // PrecheckRefresh implements [resource.RefreshPrechecker] by the rules that Refresh applies, too.
 func (systemd) PrecheckRefresh(ctx context.Context, h resource.Reader, w resource.Write[attributes]) error {
-	if !stillRuns(w) {
-		return resource.ErrNothingToRefresh
+	if err := willRun(w); err != nil {
+		return err
 	}
 	u, err := seen(ctx, h, unitName(w.Want.Name))
 	if err != nil {
@@ -147,18 +151,18 @@ func (systemd) PrecheckRefresh(ctx context.Context, h resource.Reader, w resourc
 
 // PrecheckRefresh implements [resource.RefreshPrechecker].
 func (scripted) PrecheckRefresh(_ context.Context, _ resource.Reader, w resource.Write[attributes]) error {
-	if !stillRuns(w) {
-		return resource.ErrNothingToRefresh
-	}
-	return nil
+	return willRun(w)
 }
 
-// stillRuns reports whether a service runs once these changes are made.
-func stillRuns(w resource.Write[attributes]) bool {
-	if changes(w, resource.Ensure) {
-		return wantsRunning(w.Want)
+// willRun returns ErrNothingToRefresh if a service does not run once these changes are made.
+func willRun(w resource.Write[attributes]) error {
+	switch {
+	case wantsStopped(w.Want):
+		return resource.ErrNothingToRefresh
+	case !wantsRunning(w.Want) && ptr.Deref(w.Is.Ensure, stopped) == stopped:
+		return &resource.ProvisionalError{Err: resource.ErrNothingToRefresh}
 	}
-	return ptr.Deref(w.Is.Ensure, stopped) != stopped
+	return nil
 }
 
 // unitDirs are the directories with unit files, those of the administrator first.
@@ -214,13 +218,12 @@ func unenableable(h host.Reader, u unit, want attributes) error {
 	return aliasTaken(h, u)
 }
 
-// aliasTaken returns an error if a file is where enabling a unit makes the link of an alias.
+// aliasTaken returns an error if a file, or a mask, is where enabling a unit makes the link of an alias.
 func aliasTaken(h host.Reader, u unit) error {
-	aliases := map[string]bool{}
-	addInstalled(h, u.ID, []string{"Alias"}, aliases)
-	for alias := range aliases {
+	for _, alias := range aliases(h, u.ID) {
 		file := path.Join(unitDirs()[0], alias)
-		if info, err := h.Lstat(file); err == nil && !info.IsSymlink() {
+		target, _ := h.Readlink(file)
+		if _, err := h.Lstat(file); err == nil && path.Base(target) != u.ID {
 			return fmt.Errorf("cannot enable %s: %s exists, and its alias would have the same path: remove that file first", u.ID, file)
 		}
 	}
@@ -238,6 +241,9 @@ func namesRunlevels(h host.Reader, script string) bool {
 func unmaskable(h host.Reader, u unit, want attributes) error {
 	if !ptr.Deref(want.Mask, false) || u.masked() {
 		return nil
+	}
+	if u.UnitFileState == "transient" {
+		return fmt.Errorf("cannot mask %s: it is a transient unit, which hides a mask: stop it, or leave mask out", u.ID)
 	}
 	name := cmp.Or(aliasOf(u, want), u.ID)
 	file := "/etc/systemd/system/" + name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,15 +51,16 @@ func doubts(ctx context.Context, h resource.Reader, want attributes, look func()
 	if err != nil {
 		return err
 	}
-	names := append([]string{u.ID, unitName(want.Name)}, u.Names...)
+	names := slices.Concat([]string{u.ID, unitName(want.Name)}, u.Names, aliases(h, u.ID))
 	var errs []error
 	if slices.ContainsFunc(files, func(file string) bool { return isOf(file, names) }) {
 		errs = append(errs, &resource.UnknownError{Reason: map[bool]string{true: "loads a new unit", false: "loads a changed unit"}[u.missing()]})
 	}
 	for _, w := range services {
 		all, err := affected(ctx, h, w, "Also", "Alias")
-		if err == nil && slices.ContainsFunc(names, func(name string) bool { return all[name] }) {
-			err = &resource.UnknownError{Reason: "is affected by " + unitName(w.Want.Name)}
+		own := unitName(w.Want.Name) // which may be an alias
+		if err == nil && slices.ContainsFunc(names, func(name string) bool { return name == own || all[name] }) {
+			err = &resource.UnknownError{Reason: "is affected by " + own}
 		}
 		errs = append(errs, err)
 	}
@@ -106,12 +108,7 @@ func affects(ctx context.Context, h resource.Reader, w resource.Write[attributes
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return &resource.UnknownError{Reason: "affects " + text.List(names) + ", too"}
+	return &resource.UnknownError{Reason: "affects " + text.List(slices.Sorted(maps.Keys(all))) + ", too"}
 }
 
 // affected returns the other units that systemd starts or stops along with the unit of a change, and those that systemctl enables and
@@ -150,13 +147,20 @@ func addInstalled(h host.Reader, name string, settings []string, all map[string]
 		if !slices.Contains(settings, strings.TrimSpace(key)) {
 			continue
 		}
-		for _, other := range strings.Fields(value) {
+		for other := range strings.FieldsSeq(value) {
 			if !all[other] {
 				all[other] = true
 				addInstalled(h, other, settings, all)
 			}
 		}
 	}
+}
+
+// aliases returns the names that enabling a unit gives it.
+func aliases(h host.Reader, name string) []string {
+	all := map[string]bool{}
+	addInstalled(h, name, []string{"Alias"}, all)
+	return slices.Collect(maps.Keys(all))
 }
 
 // unitText returns the text of a unit file; "" if there is none.
@@ -217,7 +221,7 @@ type related map[string]string
 
 func (u related) active() bool { return u["ActiveState"] != "inactive" && u["ActiveState"] != "failed" }
 
-// pulls returns the jobs that a start or stop of a unit adds. A unit that upholds another one starts it again.
+// pulls returns the jobs that a start or stop of a unit adds. A unit that upholds another one is not stopped, but starts it again.
 func (u related) pulls(start bool) (all []job) {
 	add := func(start bool, properties ...string) {
 		for _, p := range properties {

@@ -155,7 +155,6 @@ func merged(plan, apply report.Report) []report.ResourceReport {
 }
 
 func compare(plan, applied, next report.ResourceReport) (Class, bool) {
-	failed, fails := applied.State == report.Failed, plan.State == report.Failed
 	switch {
 	case applied.State == report.Skipped:
 		return "", false
@@ -163,6 +162,14 @@ func compare(plan, applied, next report.ResourceReport) (Class, bool) {
 		return Differs, true
 	case plan.Unknown != "":
 		return "", false
+	}
+	return compareCertain(plan, applied, next)
+}
+
+// compareCertain is compare for a plan that says that nothing is unknown.
+func compareCertain(plan, applied, next report.ResourceReport) (Class, bool) {
+	failed, fails := applied.State == report.Failed, plan.State == report.Failed
+	switch {
 	case failed && !fails:
 		return Fails, true
 	case fails && !failed:
