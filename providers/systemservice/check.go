@@ -80,16 +80,22 @@ func refusals(h host.Reader, u unit, want attributes) (all []resource.PropertyEr
 // refusesState returns why systemd won't start or stop a unit. What it has not read or hides is not known.
 func refusesState(u unit, want attributes) error {
 	is := u.ensure(want)
-	starts, stops := wantsRunning(want) && is == stopped, wantsStopped(want) && is == running
 	switch {
 	case is == crashing: // systemd is starting it already
 		return whyCrashing(u)
-	case starts && want.Start == nil && u.RefusesStart && !u.isHidden():
-		return refuses(u, "start", "Start", leaveOut)
-	case stops && want.Stop == nil && u.RefusesStop && !u.missing():
+	case wantsRunning(want) && is == stopped:
+		return refusesStart(u, want)
+	case wantsStopped(want) && is == running && want.Stop == nil && u.RefusesStop:
 		return refuses(u, "stop", "Stop", leaveOut)
 	}
 	return nil
+}
+
+func refusesStart(u unit, want attributes) error {
+	if want.Start != nil || !u.RefusesStart || u.isHidden() {
+		return nil
+	}
+	return refuses(u, "start", "Start", leaveOut)
 }
 
 // isHidden reports whether systemd has not read the unit as it is, or a mask hides it.
