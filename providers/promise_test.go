@@ -89,7 +89,7 @@ func corpus() map[string]promised {
 		"a user is removed, and with it the group of its name": {
 			given:   "useradd ann",
 			catalog: []string{"User/ann {ensure: absent}", "Group/ann {ensure: absent}"},
-			plan:    []string{"User/ann Noop", "Group/ann Noop (unknown: userdel may remove it with its user)"},
+			plan:    []string{"User/ann Noop", "Group/ann Noop (unknown: comes after a change of its members, userdel may remove it with its user)"},
 		},
 		"a home is below a file": {
 			catalog: []string{"User/ann {manageHome: true, home: /etc/hostname/ann}"},

@@ -21,9 +21,6 @@ func (r *run) finish(e *entry) {
 // conclude sets the state of a resource and notifies its dependents.
 func (r *run) conclude(e *entry) {
 	e.report.State = e.state()
-	if len(e.situation.Changes) == 0 {
-		r.noteStale(e)
-	}
 	r.noteUnknownBefore(e)
 	e.blocksDependents = e.blocksDependents || e.report.State == report.Failed
 	if e.report.State == report.Failed && e.report.Message == "" {

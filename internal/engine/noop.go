@@ -56,14 +56,13 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
 	errs := r.precheck(ctx, group)
 	for i, e := range group {
-		if err := r.obstacle(e, errs[i]); err != nil && e.doubt == "" {
+		if err := r.obstacle(e, errs[i]); err != nil {
 			e.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
 		if reasons := slices.Concat(e.doubts(), unknownChanges(e.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
 			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
-		r.noteStale(e)
 		for _, c := range e.situation.Changes {
 			ev := r.event(e, c, nil)
 			ev.Status, ev.Message = report.Pending, cmp.Or(c.Pending, c.Message)
@@ -87,6 +86,7 @@ func (r *run) precheckRead(ctx context.Context, e *entry) {
 		}
 	}
 	if e.doubt = strings.Join(reasons, ", "); e.doubt != "" && len(e.situation.Changes) == 0 {
+		e.pending = true // it may be changed
 		e.noteUnknown(e.doubt)
 	}
 }
@@ -186,21 +186,6 @@ func unknownReasons(err error) []string {
 		}
 	}
 	return reasons
-}
-
-// noteStale records that an apply would find another state, because of what the plan changes before.
-func (r *run) noteStale(e *entry) {
-	if !e.situation.Noop || !e.compared || len(r.planned) == 0 || e.report.State == report.Failed || e.report.State == report.Skipped {
-		return
-	}
-	reason, err := bound.Stale(r.planReader(), e.Resource)
-	switch {
-	case err != nil:
-		e.fail(err)
-	case reason != "":
-		e.pending = true // it may be changed
-		e.noteUnknown(reason)
-	}
 }
 
 // noteUnknownBefore records that an apply may find another state, because foreign code of a resource that this one depends on,

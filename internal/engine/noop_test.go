@@ -206,13 +206,18 @@ func TestNoopPredictsRefreshes(t *testing.T) {
 func TestNoopDoubtsStates(t *testing.T) {
 	doubt := &resource.UnknownError{Reason: "is affected by x"}
 	for name, s := range map[string]scenario{
-		"a change may not be necessary, and its obstacles may be gone": {
-			given: func(w *world) { w.fail["precheck read of a"] = doubt; w.fail["precheck a"] = errBroken },
+		"a change may not be necessary": {
+			given: func(w *world) { w.fail["precheck read of a"] = doubt },
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}, {"Thing/y", red, "require:Crate/a"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop) (unknown: is affected by x)",
 				"Thing/y Noop", "  created (noop) (unknown: comes after Crate/a)",
 			},
+		},
+		"an obstacle is certain": { // to a check, which knows what is planned
+			given: func(w *world) { w.fail["precheck read of a"] = doubt; w.fail["precheck a"] = errBroken },
+			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
+			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: broken"},
 		},
 		"what an earlier one may affect is certain if there is none": {
 			given: func(w *world) { w.fail["precheck read of a"] = doubt },

@@ -192,7 +192,7 @@ const (
 	Purged  = "purged" // absent, and nothing left of it
 )
 
-// Differs reports whether a change that is made in one state would not be the same in another: for a [StaleChecker].
+// Differs reports whether a change that is made in one state would not be the same in another: for a [ReadPrechecker].
 func Differs[A any](p Property[A], is, planned, want A) bool {
 	if !p.Managed(want) {
 		return false

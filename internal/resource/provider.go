@@ -111,16 +111,9 @@ type Prechecker[A any] interface {
 	Precheck(ctx context.Context, h Reader, writes []Write[A]) []error
 }
 
-// A StaleChecker finds out that the state that a plan has read is not the one that an apply would find, because earlier resources of
-// the plan change what it was read from: the number of a file's owner, or the directory that it is in. See [Planned]. Whether such
-// a resource would be changed is unknown, also if it is in sync.
-type StaleChecker[A any] interface {
-	// Stale returns what changes the state, such as "comes after a change of user ann", or "" if nothing does.
-	Stale(h Reader, is, want A) string
-}
-
 // A ReadPrechecker finds out whether an apply may read another state than a plan has, because of what would be changed before (see
-// [Planned]): the content of a file that a check reads, or a service that another one starts. In noop, the engine asks it after each read.
+// [Planned]): the number of a file's owner, the content of a file that a check reads, or a service that another one starts. In noop, the
+// engine asks it after each read, also of what is in sync.
 type ReadPrechecker[A any] interface {
 	// PrecheckRead returns nil, an [UnknownError], or a [ProvisionalError] if any resource that this one depends on may do that.
 	PrecheckRead(ctx context.Context, h Reader, is, want A) error

@@ -19,18 +19,16 @@ import (
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.
 func (systemd) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[attributes]) []error {
 	noteStatus(writes)
-	return precheck(h, writes, func(name string) (unit, error) { return seen(ctx, h, name) },
-		func(w resource.Write[attributes]) error { return affects(ctx, h, w) })
+	return precheck(ctx, h, writes, func(name string) (unit, error) { return seen(ctx, h, name) })
 }
 
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.
 func (offline) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[attributes]) []error {
-	return precheck(h, writes, func(name string) (unit, error) { return unitFile(ctx, h, name) },
-		func(w resource.Write[attributes]) error { return affects(ctx, h, w) })
+	return precheck(ctx, h, writes, func(name string) (unit, error) { return unitFile(ctx, h, name) })
 }
 
 // precheck returns why changes of units would fail, or that what they start decides.
-func precheck(h host.Reader, writes []resource.Write[attributes], look func(string) (unit, error), affects func(resource.Write[attributes]) error) []error {
+func precheck(ctx context.Context, h resource.Reader, writes []resource.Write[attributes], look func(string) (unit, error)) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		u, err := look(unitName(w.Want.Name))
@@ -38,7 +36,11 @@ func precheck(h host.Reader, writes []resource.Write[attributes], look func(stri
 			errs[i] = err
 			continue
 		}
-		errs[i] = errors.Join(obstacles(h, u, pending(w)), outcome(w), affects(w))
+		// What earlier resources change of a unit may also remove its obstacles.
+		if err = doubts(ctx, h, w.Want, u); err == nil {
+			err = obstacles(h, u, pending(w))
+		}
+		errs[i] = errors.Join(err, outcome(w), affects(ctx, h, w))
 	}
 	return errs
 }
@@ -268,7 +270,7 @@ func (s scripted) Precheck(_ context.Context, h resource.Reader, writes []resour
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		name := strings.TrimSuffix(w.Want.Name, ".service")
-		if needsUnit(w.Want) && !isScript(h, name) {
+		if needsUnit(w.Want) && !isScript(h, name) && !isPlannedScript(h, name) {
 			errs[i] = notFound(name)
 		}
 		errs[i] = errors.Join(errs[i], outcome(w))

@@ -25,32 +25,40 @@ var (
 
 // PrecheckRead implements [resource.ReadPrechecker].
 func (systemd) PrecheckRead(ctx context.Context, h resource.Reader, _, want attributes) error {
-	return doubts(ctx, h, want, func() (unit, error) { return seen(ctx, h, unitName(want.Name)) })
+	return precheckRead(ctx, h, want, func() (unit, error) { return seen(ctx, h, unitName(want.Name)) })
 }
 
 // PrecheckRead implements [resource.ReadPrechecker].
 func (offline) PrecheckRead(ctx context.Context, h resource.Reader, _, want attributes) error {
-	return doubts(ctx, h, want, func() (unit, error) { return unitFile(ctx, h, unitName(want.Name)) })
+	return precheckRead(ctx, h, want, func() (unit, error) { return unitFile(ctx, h, unitName(want.Name)) })
 }
 
 // PrecheckRead implements [resource.ReadPrechecker].
 func (scripted) PrecheckRead(_ context.Context, h resource.Reader, _, want attributes) error {
-	if slices.Contains(plannedFiles(h), strings.TrimSuffix(want.Name, ".service")) {
+	if isPlannedScript(h, strings.TrimSuffix(want.Name, ".service")) {
 		return &resource.UnknownError{Reason: "runs a new script"}
 	}
 	return nil
 }
 
-// doubts returns why an apply may find another state of a unit.
-func doubts(ctx context.Context, h resource.Reader, want attributes, look func() (unit, error)) error {
-	files, services := plannedFiles(h), plannedServices(h)
-	if len(files)+len(services) == 0 {
+func isPlannedScript(h resource.Reader, name string) bool {
+	return slices.Contains(plannedFiles(h), name)
+}
+
+func precheckRead(ctx context.Context, h resource.Reader, want attributes, look func() (unit, error)) error {
+	if len(resource.Planned(h)) == 0 {
 		return nil
 	}
 	u, err := look()
 	if err != nil {
 		return err
 	}
+	return doubts(ctx, h, want, u)
+}
+
+// doubts returns why an apply may find another state of a unit.
+func doubts(ctx context.Context, h resource.Reader, want attributes, u unit) error {
+	files, services := plannedFiles(h), plannedServices(h)
 	names := slices.Concat([]string{u.ID, unitName(want.Name)}, u.Names, aliases(h, u.ID))
 	var errs []error
 	if slices.ContainsFunc(files, func(file string) bool { return isOf(file, names) }) {

@@ -17,7 +17,6 @@ type erased interface {
 	preRunCheckAll(ctx context.Context, h resource.Reader, all []resource.Resource) []error
 	identifyAll(ctx context.Context, h resource.Reader, all []resource.Resource) ([]string, error)
 	planned(changes []resource.Change) any
-	stale(h resource.Reader) string
 }
 
 // Planned returns the [resource.Write] of a resource, for [resource.Planned].
@@ -25,19 +24,6 @@ func Planned(r resource.Resource, changes []resource.Change) any { return r.(era
 
 func (b *bound[A]) planned(changes []resource.Change) any {
 	return resource.Write[A]{Is: b.is, Want: b.want, Changes: changes}
-}
-
-// Stale returns what of a plan changes the state of a resource that was read; "" if nothing does. See [resource.StaleChecker].
-func Stale(h resource.Reader, r resource.Resource) (reason string, err error) {
-	err = resource.Guarded(func() error { reason = r.(erased).stale(h); return nil })
-	return reason, err
-}
-
-func (b *bound[A]) stale(h resource.Reader) string {
-	if s, ok := b.provider.(resource.StaleChecker[A]); ok {
-		return s.Stale(h, b.is, b.want)
-	}
-	return ""
 }
 
 // ReadAll reads resources of one kind and provider in one call. All must have the ability

@@ -94,7 +94,7 @@ func optionalMethods[A any](p resource.Provider[A]) map[string]bool {
 		"Needs": implements[resource.Needing](p), "PreRunCheck": implements[resource.PreRunChecker[A]](p), "Precheck": implements[resource.Prechecker[A]](p),
 		"PrecheckRead": implements[resource.ReadPrechecker[A]](p), "PrecheckRefresh": implements[resource.RefreshPrechecker[A]](p),
 		"ReadAll": implements[resource.BatchReader[A]](p), "ReadAudited": implements[resource.Auditor[A]](p),
-		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p), "Stale": implements[resource.StaleChecker[A]](p),
+		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p),
 		"Watch": implements[resource.Watcher[A]](p), "WriteAll": implements[resource.BatchWriter[A]](p),
 	}
 }
