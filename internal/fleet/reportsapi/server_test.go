@@ -41,21 +41,21 @@ func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 		}
 		return answer(numbered(3, report), numbered(4, strings.Replace(report, `"unchanged"`, `"failed"`, 1)))
 	})
-	bind(w, "ann", "fettle-reports-reader")
-	ann := w.user("ann")
-	w.eventually("ann may read", func() error {
-		return ann.Get(t.Context(), client.ObjectKey{Name: "web-1"}, &v1alpha1.NodeDiff{})
+	bind(w, "rita", "fettle-reports-reader")
+	rita := w.user("rita")
+	w.eventually("rita may read", func() error {
+		return rita.Get(t.Context(), client.ObjectKey{Name: "web-1"}, &v1alpha1.NodeDiff{})
 	}, func(err error) bool { return err == nil })
 
 	var diff v1alpha1.NodeDiff
-	must(t, ann.Get(t.Context(), client.ObjectKey{Name: "web-1"}, &diff))
+	must(t, rita.Get(t.Context(), client.ObjectKey{Name: "web-1"}, &diff))
 	if diff := cmp.Diff(report, string(diff.Report.Raw)); diff != "" {
 		t.Errorf("the difference (-want +got):\n%s", diff)
 	}
 	var list v1alpha1.NodeReportList
-	must(t, ann.List(t.Context(), &list, client.MatchingFields{v1alpha1.FieldNode: "web-1"}))
+	must(t, rita.List(t.Context(), &list, client.MatchingFields{v1alpha1.FieldNode: "web-1"}))
 	var one v1alpha1.NodeReport
-	must(t, ann.Get(t.Context(), client.ObjectKey{Name: "web-1.4"}, &one))
+	must(t, rita.Get(t.Context(), client.ObjectKey{Name: "web-1.4"}, &one))
 	got := []string{one.Node}
 	for _, r := range list.Items {
 		got = append(got, r.Name)
@@ -94,9 +94,9 @@ func bind(w *world, user, role string) {
 func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	web1, web2 := w.agent("web-1"), w.agent("web-2")
+	cache1, cache2 := w.agent("cache-1"), w.agent("cache-2")
 	name := make(chan string, 1)
-	w.answers(web1, func(q *v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer {
+	w.answers(cache1, func(q *v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer {
 		name <- q.Name
 		<-w.Context().Done()
 		return answer()
@@ -104,7 +104,7 @@ func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 	asked := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, err := w.hub.Ask(ctx, "web-1", v1alpha1.TopicReports)
+		_, err := w.hub.Ask(ctx, "cache-1", v1alpha1.TopicReports)
 		asked <- err
 	}()
 	question := <-name
@@ -116,9 +116,9 @@ func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 	})
 
 	var seen v1alpha1.NodeQuestionList
-	must(t, web2.List(t.Context(), &seen))
+	must(t, cache2.List(t.Context(), &seen))
 	if len(seen.Items) != 0 {
-		t.Errorf("web-2 sees the questions to web-1: %v", seen.Items)
+		t.Errorf("cache-2 sees the questions to cache-1: %v", seen.Items)
 	}
 	lie := answer(numbered(1, report))
 	lie.Name = question
@@ -135,14 +135,14 @@ func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"an answer of another node", web2.Create(t.Context(), lie), "no such question"},
-		{"an answer that is too large", web1.Create(t.Context(), large), "limit is 1048576"},
+		{"an answer of another node", cache2.Create(t.Context(), lie), "no such question"},
+		{"an answer that is too large", cache1.Create(t.Context(), large), "limit is 1048576"},
 		{"questions for an administrator", w.client(w.cfg).List(t.Context(), &seen), `"admin" is not an agent`},
-		{"questions for a user", w.user("bob").List(t.Context(), &seen), `User "bob" cannot list resource "nodequestions"`},
-		{"a difference for a user without the right", get(w.user("bob"), "web-1"), `User "bob" cannot get resource "nodediffs"`},
-		{"a difference for an agent", get(web1, "web-1"), `cannot get resource "nodediffs"`},
+		{"questions for a user", w.user("nina").List(t.Context(), &seen), `User "nina" cannot list resource "nodequestions"`},
+		{"a difference for a user without the right", get(w.user("nina"), "cache-1"), `User "nina" cannot get resource "nodediffs"`},
+		{"a difference for an agent", get(cache1, "cache-1"), `cannot get resource "nodediffs"`},
 		{"reports of all nodes", list(), "reports are listed for one node: select it with the field selector node=NAME"},
-		{"reports by another field", list(client.MatchingFields{"host": "web-1"}), `field "host" cannot be selected: use node=NAME`},
+		{"reports by another field", list(client.MatchingFields{"host": "cache-1"}), `field "host" cannot be selected: use node=NAME`},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.what, c.err, c.want)

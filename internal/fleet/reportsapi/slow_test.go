@@ -21,7 +21,7 @@ import (
 func TestSlowAnswersDelayNobody(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newBusyWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
@@ -80,14 +80,14 @@ func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "proxy-1"}}
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
 	must(t, err)
 	agent := rest.AnonymousClientConfig(w.cfg)
 	agent.BearerToken = token
-	go func() { _, _ = w.hub.Ask(t.Context(), "web-1", v1alpha1.TopicReports) }()
-	w.eventually("the question is open", func() error { return nil }, func(error) bool { return len(w.hub.Open("web-1")) == 1 })
+	go func() { _, _ = w.hub.Ask(t.Context(), "proxy-1", v1alpha1.TopicReports) }()
+	w.eventually("the question is open", func() error { return nil }, func(error) bool { return len(w.hub.Open("proxy-1")) == 1 })
 	want := func(cfg *rest.Config, path, format string, status int) {
 		t.Helper()
 		c, err := rest.HTTPClientFor(cfg)
@@ -104,12 +104,12 @@ func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 		want(w.cfg, "plans", format, http.StatusUnsupportedMediaType)
 	}
 	for range 2 {
-		done, err := w.hub.Receive("web-1")
+		done, err := w.hub.Receive("proxy-1")
 		must(t, err)
 		defer done()
 	}
 	want(agent, "nodeanswers", "application/json", http.StatusTooManyRequests)
-	want(agent, "nodequestions/"+w.hub.Open("web-1")[0].Name+"/"+v1alpha1.SubresourceAnswer, "application/json", http.StatusTooManyRequests)
+	want(agent, "nodequestions/"+w.hub.Open("proxy-1")[0].Name+"/"+v1alpha1.SubresourceAnswer, "application/json", http.StatusTooManyRequests)
 }
 
 // sendSlowly sends a request whose body begins and then stops, until ctx ends. It returns when the API server has the beginning.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,27 +32,60 @@ import (
 // an API that did not answer: a minute.
 const limit = patient.Limit
 
-// A world is an API server that passes requests on to a server of the API.
+// A world is an API server that passes requests on to a server of the API, for one test.
 type world struct {
 	*testing.T
+	*servers
+}
+
+// servers are an API server, and the server of the API.
+type servers struct {
 	cfg   *rest.Config
 	admin client.Client
 	hub   *questions.Hub
-	// address is that of the server.
+	// address is that of the server of the API.
 	address string
-	base    *planning.Base // that of all plans
+	plans   sync.Mutex                    // held by the test that makes plans: there are few at a time
+	base    atomic.Pointer[planning.Base] // that of all plans
 	// requests is the file with the requests for the API, as the API server logs them.
 	requests string
-	log      locked.Buffer // of the server
+	log      locked.Buffer // of the server of the API
 }
 
-func newWorld(t *testing.T) *world {
+var (
+	suite controlplane.Suite
+	// shared are for tests that leave others room. Each has nodes and users of its own.
+	shared = sync.OnceValue(func() *servers { return start(&suite) })
+)
+
+func TestMain(m *testing.M) { os.Exit(suite.Run(m)) }
+
+// newWorld has the shared servers.
+func newWorld(t *testing.T) *world { return &world{t, shared()} }
+
+// newPlanning has the shared servers, and no other test plans until it ends.
+func newPlanning(t *testing.T, base *planning.Base) *world {
+	w := newWorld(t)
+	w.plans.Lock()
+	t.Cleanup(w.plans.Unlock)
+	w.base.Store(base)
+	return w
+}
+
+// newBusyWorld has servers of its own.
+func newBusyWorld(t *testing.T) *world { return &world{t, start(t)} }
+
+func start(t controlplane.T) *servers {
 	t.Helper()
-	cfg, requests := controlplane.StartAudited(t, v1alpha1.GroupVersion.Group, t.TempDir())
+	dir, err := os.MkdirTemp("", "fettle-audit-")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // nobody misses it
+	cfg, requests := controlplane.StartAudited(t, v1alpha1.GroupVersion.Group, dir)
 	controlplane.Install(t, cfg)
-	address := freeport.AddressFor(t)
+	address, err := freeport.Address()
+	must(t, err)
 	controlplane.InstallReports(t, cfg, address)
-	w := &world{T: t, cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}, address: address}
+	w := &servers{cfg: cfg, requests: requests, admin: controlplane.Admin(t, cfg), hub: &questions.Hub{}, address: address}
 	manager := rest.CopyConfig(cfg)
 	manager.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:fettle-system:fettle-manager", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	direct, err := client.New(manager, client.Options{})
@@ -64,18 +100,18 @@ func newWorld(t *testing.T) *world {
 			}
 			return nil
 		},
-		Base:   func(context.Context) (*planning.Base, error) { return w.base, nil },
+		Base:   func(context.Context) (*planning.Base, error) { return w.base.Load(), nil },
 		Leader: func(context.Context) (netip.Addr, error) { return netip.Addr{}, fmt.Errorf("this one leads") },
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives the test that needs it first
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		must(t, <-ended)
 	})
-	w.eventually("the API is served", func() error {
-		return w.client(cfg).Get(t.Context(), client.ObjectKey{Name: "nobody"}, &v1alpha1.NodeDiff{})
+	eventually(t, "the API is served", func() error {
+		return clientOf(t, cfg).Get(ctx, client.ObjectKey{Name: "nobody"}, &v1alpha1.NodeDiff{})
 	}, apierrors.IsNotFound)
 	return w
 }
@@ -83,21 +119,31 @@ func newWorld(t *testing.T) *world {
 // eventually repeats a request until its error is as expected.
 func (w *world) eventually(what string, request func() error, expected func(error) bool) {
 	w.Helper()
+	eventually(w, what, request, expected)
+}
+
+func eventually(t controlplane.T, what string, request func() error, expected func(error) bool) {
+	t.Helper()
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { //nolint:forbidigo // an API server tells nobody when an APIService is available
 		if err = request(); expected(err) {
 			return
 		}
 	}
-	w.Fatalf("%s: %v", what, err)
+	t.Fatalf("%s: %v", what, err)
 }
 
 func (w *world) client(cfg *rest.Config) client.WithWatch {
 	w.Helper()
+	return clientOf(w, cfg)
+}
+
+func clientOf(t controlplane.T, cfg *rest.Config) client.WithWatch {
+	t.Helper()
 	scheme := runtime.NewScheme()
-	must(w.T, v1alpha1.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
-	must(w.T, err)
+	must(t, err)
 	return c
 }
 
@@ -147,9 +193,9 @@ func (w *world) answers(agent client.WithWatch, answer func(*v1alpha1.NodeQuesti
 	}()
 }
 
-func must(t *testing.T, err error) {
+func must(t controlplane.T, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +57,18 @@ type object struct {
 func (o object) String() string {
 	return o.kind + " " + strings.TrimPrefix(o.namespace+"/"+o.name, "/")
 }
+
+var (
+	suite controlplane.Suite
+	// shared is a cluster with Fettle, for tests that leave its permissions, policies and audiences alone, and use objects of their own.
+	shared = sync.OnceValue(func() *rest.Config {
+		cfg, _ := controlplane.Start(&suite)
+		controlplane.Install(&suite, cfg)
+		return cfg
+	})
+)
+
+func TestMain(m *testing.M) { os.Exit(suite.Run(m)) }
 
 func newCluster(t *testing.T, cfg *rest.Config) *cluster {
 	t.Helper()

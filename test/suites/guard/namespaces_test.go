@@ -10,15 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
-
-	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 func TestPodCreatorInManagerNamespaceIsNotRootOnNodes(t *testing.T) {
 	t.Parallel()
 
-	cfg, _ := controlplane.Start(t)
-	controlplane.Install(t, cfg)
+	cfg := shared()
 	set, err := kubernetes.NewForConfig(cfg)
 	must(t, err)
 	var deployment appsv1.Deployment

@@ -9,15 +9,13 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-
-	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // TestAgentsHaveOwnPriorityLevels reads the FlowSchema and priority level from the API server's response headers.
 func TestAgentsHaveOwnPriorityLevels(t *testing.T) {
 	t.Parallel()
 
-	cfg, _ := controlplane.Start(t)
+	cfg := shared() // which no other test populates
 	c := newCluster(t, cfg)
 	flows := c.set.FlowcontrolV1()
 	nodes, err := flows.PriorityLevelConfigurations().Get(t.Context(), "node-high", metav1.GetOptions{})

@@ -14,16 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
 // The API server extends a token of 3607 s, the default that kubelets request, to a year.
 func TestTokensExpireAfterAnHour(t *testing.T) {
 	t.Parallel()
 
-	cfg, _ := controlplane.Start(t)
-	controlplane.Install(t, cfg)
+	cfg := shared()
 	set, err := kubernetes.NewForConfig(cfg)
 	must(t, err)
 	var deployment appsv1.Deployment
