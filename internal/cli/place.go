@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,19 +68,6 @@ func (p *place) check() error {
 		p.top = "/"
 	}
 	return nil
-}
-
-// isOwn reports whether this process may change the host: as root, or as the user whose directory it is.
-func (p *place) isOwn() bool {
-	if os.Geteuid() == 0 {
-		return true
-	}
-	info, err := os.Stat(p.top)
-	if err != nil {
-		return false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }
 
 // processRoot is the root directory of the host that a process runs on.

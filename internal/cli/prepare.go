@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -47,7 +48,7 @@ func (a *app) runApply(ctx context.Context, f applyFlags) error {
 		j.Host, j.Control.Host, j.Facts = h, h, gather
 		return a.withBucket(h, f.bucket, func(b *bucket.Bucket) error {
 			j.Bucket = b
-			a.noteOrdinaryUser(j.Control.ReadOnly)
+			a.noteOrdinaryUser(h, j.Control.ReadOnly)
 			return a.runJob(ctx, j, cache, f.watch)
 		})
 	})
@@ -66,14 +67,16 @@ func gatherAhead(ctx context.Context, h host.Reader) (gather func() (resource.Fa
 }
 
 // noteOrdinaryUser says what a run means that is not root's, unless the host is a directory of that user.
-func (a *app) noteOrdinaryUser(readOnly bool) {
-	switch {
-	case a.place.isOwn():
-	case readOnly:
-		a.out.Warn("note: fettle does not run as root: what only root can read fails here, and what only root can change is planned as for root")
-	default:
-		a.out.Warn("note: fettle does not run as root: what only root can read or change fails")
+func (a *app) noteOrdinaryUser(h host.Reader, readOnly bool) {
+	me := os.Geteuid()
+	if root, err := h.Lstat("/"); me == 0 || err == nil && root.UID == me {
+		return
 	}
+	can := "read or change fails"
+	if readOnly {
+		can = "read fails here, and what only root can change is planned as for root"
+	}
+	a.out.Warn("note: fettle does not run as root: what only root can %s", can)
 }
 
 func (a *app) runJob(ctx context.Context, j *job.Job, cache *manifest.Cache, watch bool) error {

@@ -238,10 +238,8 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 	switch {
 	case group == v1alpha1.ExternalGroupVersion.Group:
 		b.addExternal(ctx, o, h)
-	case h.APIVersion == "" && isKind(h.Kind):
-		b.reject(o, h.other(), flaw{"apiVersion", "missing; write apiVersion: " + v1alpha1.GroupVersion.String()})
 	case !strings.Contains(group, ".") && isKind(h.Kind): // the groups of Kubernetes without a dot have none of the kinds
-		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("no API has %s in %s; use %s", h.Kind, h.APIVersion, v1alpha1.GroupVersion)})
+		b.reject(o, h.other(), flaw{"apiVersion", noVersion(h)})
 	case group != v1alpha1.GroupVersion.Group:
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
@@ -254,6 +252,14 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 	default:
 		b.addResource(ctx, o, h)
 	}
+}
+
+// noVersion answers the version of a kind of Fettle that is of no group with a domain.
+func noVersion(h head) string {
+	if h.APIVersion == "" {
+		return "missing; write apiVersion: " + v1alpha1.GroupVersion.String()
+	}
+	return fmt.Sprintf("no API has %s in %s; use %s", h.Kind, h.APIVersion, v1alpha1.GroupVersion)
 }
 
 func (b *batch) addList(ctx context.Context, o object) {

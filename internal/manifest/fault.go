@@ -71,7 +71,7 @@ func firstOf[T any](all []T) []T { return all[:min(len(all), maxFlaws+1)] }
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
 
-// nodeSelector is the field that all resources must have. An API server does not say what to write.
+// nodeSelector is the field that all resources must have.
 const nodeSelector = "spec.nodeSelector"
 
 // wholeObject is the field of an API server's errors about no field.
@@ -88,13 +88,18 @@ func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
 			return flaw{f.Field, mistyped(must, is, value)}
 		}
 	}
-	if f.Field == nodeSelector && f.Type == field.ErrorTypeRequired {
-		return flaw{f.Field, structural.Message(f) + ": write nodeSelector: {} for every node, as for a host without a cluster"}
-	}
 	if k.hides(f.Field) || at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
 		return flaw{f.Field, structural.MessageWithoutValue(f)}
 	}
-	return flaw{f.Field, structural.Message(f)}
+	return flaw{f.Field, structural.Message(f) + remedy(f)}
+}
+
+// remedy is what an API server does not say.
+func remedy(f *field.Error) string {
+	if f.Field == nodeSelector && f.Type == field.ErrorTypeRequired {
+		return ": write nodeSelector: {} for every node, as for a host without a cluster"
+	}
+	return ""
 }
 
 // hides reports whether a field is sensitive, or a part of one that is.
