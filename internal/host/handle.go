@@ -37,9 +37,17 @@ type Handle interface {
 	// Protection returns why not even root can change or remove the file, or what is in the directory, as a clause with its
 	// remedy: it is immutable, append-only, or on a read-only file system. "" means that root can.
 	Protection() (string, error)
+	// KernelsFiles reports whether the file is in a file system whose files only the kernel makes and removes, such as /proc.
+	KernelsFiles() (bool, error)
+	// RemovalRefusal returns why [WritableHandle.RemoveAll] would refuse to remove the file, as far as can be known; nil
+	// otherwise. It calls read with the number of names that it reads in a directory, and ends with its error.
+	RemovalRefusal(read func(names int) error) error
 	// OnlyRootWrites reports whether only root, or the user that runs Fettle, can change
 	// which files are in a directory, or replace the directory, and others could not before Fettle changed that.
 	OnlyRootWrites() (bool, error)
+	// OnlyRootWrote reports whether only root can have given a name in a directory to a file, such as by a hard link. It
+	// is about this directory alone, wherever it is.
+	OnlyRootWrote() (bool, error)
 }
 
 // A WritableHandle is a Handle that also changes the file or the contents of a directory. Names
@@ -72,7 +80,8 @@ type WritableHandle interface {
 	// only that file: if another one has the name or it has changed since, the error is
 	// ErrChanged.
 	Remove(name string, was *FileInfo) error
-	// RemoveAll removes a file and everything below it, if there is one.
+	// RemoveAll removes a file and everything below it, if there is one. If it finds a mount point, or a file that is
+	// immutable or append-only, it removes nothing.
 	RemoveAll(name string) error
 }
 

@@ -96,7 +96,7 @@ type Host interface {
 	// Remove removes a file, a symlink or an empty directory, if there is one.
 	Remove(path string) error
 	// RemoveAll removes a path and everything below it, if there is anything. It follows no
-	// symlinks and crosses no mount point.
+	// symlinks. If it finds a mount point, or a file that is immutable or append-only, it removes nothing.
 	RemoveAll(path string) error
 	// Run runs a command that may change the host.
 	Run(ctx context.Context, cmd Cmd) (Result, error)

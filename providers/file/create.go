@@ -3,16 +3,12 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/filemode"
 	"github.com/fettle-dev/fettle/providers/file/owner"
@@ -34,7 +30,7 @@ func (w *writer) create(ctx context.Context) error {
 }
 
 func (w *writer) remove(ctx context.Context) error {
-	if w.want.deleting && w.is.found.kind == entry.Directory && !ptr.Deref(w.want.Force, false) {
+	if w.edit().deletesDirectory() {
 		return w.rmdir()
 	}
 	if err := removalRefused(w.is.found.kind, w.want); err != nil {
@@ -48,14 +44,10 @@ func (w *writer) remove(ctx context.Context) error {
 
 // rmdir removes an empty directory.
 func (w *writer) rmdir() error {
-	names, err := w.old.ReadDir()
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("cannot remove directory %s: it contains files that its resource did not manage, such as %q: move them away", w.want.Path, names[0])
+	if err := w.edit().requireEmpty(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.dir.Remove(w.name, nil)
-	}
-	return cannot("remove directory", err)
+	return cannot("remove directory", w.dir.Remove(w.name, nil))
 }
 
 // clear removes an entry that can't be replaced in one step.
@@ -76,8 +68,7 @@ func (w *writer) clear(ctx context.Context) error {
 }
 
 func (w *writer) backUp(ctx context.Context) error {
-	b := backup.Backup{To: backupTo(w.want), Path: w.want.Path, Bucket: w.host.Bucket()}
-	return b.Save(ctx, w.dir, w.name, w.old)
+	return backupOf(w.host, w.want).Save(ctx, w.host.Bucket(), w.dir, w.name, w.old)
 }
 
 func (w *writer) mkdir(ctx context.Context) error {
@@ -195,7 +186,7 @@ func (w *writer) replaceContent(ctx context.Context, property string) error {
 	if err == nil {
 		err = w.writeFile(ctx, desiredMode(w.want, bits, false))
 	}
-	if err == nil || w.takesFromUser() || errors.Is(err, host.ErrChanged) || errors.Is(err, resource.ErrNotBegun) {
+	if err == nil || w.edit().takesFromUser() || errors.Is(err, host.ErrChanged) || errors.Is(err, resource.ErrNotBegun) {
 		return w.propertyError(property, err)
 	}
 	return errors.Join(w.propertyError(property, err), w.setOldMetadata())

@@ -114,7 +114,7 @@ func (p posix) restoreAccess(h resource.Writer, was *Attributes, is, want Attrib
 	if was.Mode != nil {
 		return nil
 	}
-	dir, err := p.place(h, want).LookupParent(h)
+	dir, _, err := p.place(h, want).LookupParent(h)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

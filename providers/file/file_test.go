@@ -313,7 +313,7 @@ func TestApply(t *testing.T) {
 			given: text("one\n", 0o4755, 0, 0),
 			spec:  `{path: /x, owner: ann, mode: "g+w"}`,
 			want: outcome{
-				Changes: []string{"owner changed root to ann", "mode changed 4755 to 4775"},
+				Changes: []string{"owner changed root to ann", "mode changed 4755 to 0775"},
 				Done:    []string{"chown /x 1001 -", "chmod /x 0775"},
 				After:   "/x ---------- 0775 1001:0\n  one\n  \n",
 			},

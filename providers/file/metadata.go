@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -14,8 +13,8 @@ import (
 
 // setOldMetadata corrects owner, mode and label of the present file.
 func (w *writer) setOldMetadata() error {
-	if err := w.unsafeMode(); err != nil {
-		return w.propertyError("mode", err)
+	if err := w.edit().unsafeMode(); err != nil {
+		return err
 	}
 	return w.setMetadata(w.old)
 }
@@ -81,26 +80,4 @@ func (w *writer) setLabel(file host.WritableHandle) error {
 func (w *writer) changesOwner() bool {
 	info := w.is.found.info
 	return w.uid != owner.Unchanged && w.uid != info.UID || w.gid != owner.Unchanged && w.gid != info.GID
-}
-
-// takesFromUser reports whether a user's file is to get another owner. That user may have it
-// open, and could go on writing to it.
-func (w *writer) takesFromUser() bool {
-	return w.is.found.kind == entry.Regular && w.is.found.info.UID != 0 && w.changesOwner()
-}
-
-// takesLink reports whether a user's symlink is to get another owner. Its target is then what the user decided, so that only
-// a new symlink can belong to somebody else.
-func (w *writer) takesLink() bool {
-	info := w.is.found.info
-	return w.is.found.kind == entry.Link && !info.IsRoots() && w.uid != owner.Unchanged && w.uid != info.UID
-}
-
-// unsafeMode returns an error if the present file must not get its mode.
-func (w *writer) unsafeMode() error {
-	if !w.takesFromUser() || w.want.Mode == nil || desiredMode(w.want, w.is.found.base(), false)&filemode.SetIDs == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s belongs to user %d, who may have it open and could change what would run with the rights of another: "+
-		"manage its content too, or remove it so that it is created again", w.want.Path, w.is.found.info.UID)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/providers/file/backup"
 	"github.com/fettle-dev/fettle/providers/file/entry"
 	"github.com/fettle-dev/fettle/providers/file/owner"
 	"github.com/fettle-dev/fettle/providers/file/source"
@@ -31,9 +30,9 @@ func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write
 	changes := changes(w.Changes)
 	creates := changes.has(resource.Ensure)
 	if creates && ensure(w.Want) == resource.Absent {
-		return errors.Join(precheckRemoval(w), precheckBackup(h, w), precheckMount(h, w))
+		return errors.Join(precheckRemoval(w), p.precheckEdit(ctx, h, w))
 	}
-	errs := []error{precheckBackup(h, w), precheckMount(h, w)}
+	errs := []error{p.precheckEdit(ctx, h, w)}
 	if creates {
 		errs = append(errs, removalRefused(w.Is.found.kind, w.Want), p.precheckParent(h, w.Want))
 	}
@@ -59,27 +58,17 @@ func (p posix) precheckOwners(h resource.Reader, w resource.Write[Attributes]) e
 	return errors.Join(errs...)
 }
 
-// precheckMount rejects the replacement or removal of what is a mount point.
-func precheckMount(h resource.Reader, w resource.Write[Attributes]) error {
-	changes := changes(w.Changes)
-	if w.Is.found.kind == entry.Absent || !changes.has(resource.Ensure) && !changes.has("content") {
+// precheckEdit considers the directory and the file as they are now, unless the plan would have replaced the directory.
+func (p posix) precheckEdit(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
+	if _, planned := p.plannedParent(h, w.Want); planned {
 		return nil
 	}
-	mounted, err := h.Mounted(w.Want.Path)
-	if mounted {
-		return fmt.Errorf("%s is a mount point: unmount it first", w.Want.Path)
+	e, ok, err := p.openEdit(h, w)
+	if err != nil || !ok {
+		return err
 	}
-	return err
-}
-
-// precheckBackup rejects the replacement of a file that is too large to be backed up.
-func precheckBackup(h resource.Reader, w resource.Write[Attributes]) error {
-	changes, is := changes(w.Changes), w.Is.found
-	replaced := changes.has(resource.Ensure) || changes.has("content")
-	if to := backupTo(w.Want); is.kind != entry.Regular || !replaced || to == backup.None {
-		return nil
-	}
-	return backup.Refused(w.Want.Path, h.FitsBucket(w.Want.Path, is.info.Size))
+	defer e.close()
+	return e.precheck(ctx, h)
 }
 
 // precheckRemoval considers that an empty directory is deleted without force.
@@ -105,7 +94,7 @@ func (p posix) precheckParent(h resource.Reader, want Attributes) error {
 	if kind, planned := p.plannedParent(h, want); planned {
 		return noPlannedParent(h, want, kind)
 	}
-	dir, err := p.place(h, want).LookupParent(h)
+	dir, _, err := p.place(h, want).LookupParent(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing("File", path.Dir(want.Path), noParent(h, want))
 	}

@@ -171,10 +171,7 @@ func idProperty(name, doc string, field func(Attributes) *intstr.IntOrString) re
 	return resource.Property[Attributes]{
 		Name: name, Doc: doc,
 		Managed: func(want Attributes) bool { return field(want) != nil },
-		InSync: func(is, want Attributes) bool {
-			id := field(is)
-			return id != nil && *id == *field(want)
-		},
+		InSync:  func(is, want Attributes) bool { return inSyncID(field(is), field(want)) },
 		Show: func(a Attributes) string {
 			if id := field(a); id != nil {
 				return id.String()
@@ -183,6 +180,8 @@ func idProperty(name, doc string, field func(Attributes) *intstr.IntOrString) re
 		},
 	}
 }
+
+func inSyncID(is, want *intstr.IntOrString) bool { return want == nil || is != nil && *is == *want }
 
 func modeProperty() resource.Property[Attributes] {
 	return resource.Property[Attributes]{

@@ -151,12 +151,16 @@ func (p posix) readOwner(h resource.Reader, is *Attributes, want Attributes) (er
 	return err
 }
 
-// readSetIDs finds out which set-ID bits of a file a symbolic mode preserves.
+// readSetIDs finds out which set-ID bits of a file a symbolic mode preserves: none with a change of the owner or group, which clears
+// them.
 func (p posix) readSetIDs(h resource.Reader, is *Attributes, want Attributes) error {
 	if is.found.kind != entry.Regular || is.found.info.Mode&filemode.SetIDs == 0 || want.Mode == nil || filemode.IsOctal(*want.Mode) {
 		return nil
 	}
-	dir, err := p.place(h, want).LookupParent(h)
+	if !inSyncID(is.Owner, want.Owner) || !inSyncID(is.Group, want.Group) {
+		return nil
+	}
+	dir, _, err := p.place(h, want).LookupParent(h)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

@@ -72,7 +72,7 @@ func (p posix) hidePlanted(h resource.Reader, is *Attributes, want Attributes) e
 	if is.found.info.Nlink < 2 || is.found.secret {
 		return nil
 	}
-	dir, err := p.place(h, want).LookupParent(h)
+	dir, _, err := p.place(h, want).LookupParent(h)
 	if err != nil {
 		return cannot("look at directory", err)
 	}

@@ -98,6 +98,9 @@ func (p posix) attempt(ctx context.Context, h resource.Writer, is, want Attribut
 	}
 	defer w.close()
 	w.changes = changes
+	if err := w.edit().refusal(); err != nil {
+		return err
+	}
 	switch {
 	case w.changes.has(resource.Ensure) && ensure(want) == resource.Absent:
 		return w.remove(ctx)
@@ -163,11 +166,14 @@ func (w *writer) openOld() error {
 	return nil
 }
 
-func (w *writer) close() {
-	_ = w.dir.Close()
+func (w *writer) close() { w.edit().close() }
+
+func (w *writer) edit() edit {
+	e := edit{is: w.is, want: w.want, changes: w.changes, dir: w.dir, name: w.name}
 	if w.old != nil {
-		_ = w.old.Close()
+		e.old = w.old
 	}
+	return e
 }
 
 // adjust changes the present entry.
@@ -176,11 +182,11 @@ func (w *writer) adjust(ctx context.Context) error {
 	switch {
 	case w.changes.has("content"):
 		errs = append(errs, w.replaceContent(ctx, "content"))
-	case w.takesFromUser() && managesContent(w.want):
+	case w.edit().takesFromUser() && managesContent(w.want):
 		errs = append(errs, w.replaceContent(ctx, "owner"))
 	case w.changes.has("target"):
 		errs = append(errs, w.propertyError("target", w.replaceLink()))
-	case w.takesLink() && managesTarget(w.want):
+	case w.edit().takesLink() && managesTarget(w.want):
 		errs = append(errs, w.propertyError("owner", w.replaceLink()))
 	default:
 		errs = append(errs, w.setOldMetadata())

@@ -134,7 +134,7 @@ func TestOwnFilesCanNotBeChanged(t *testing.T) {
 		"RemoveAll": guarded.RemoveAll("/var/state"), "RemoveAll above": guarded.RemoveAll("/var"),
 		"Edit in a directory": closing(dir.Edit("state")), "Symlink in a directory": closing(top.Symlink("/x", "hard")),
 		"Remove in a directory": top.Remove("hard", nil), "RemoveAll in a directory": dir.RemoveAll("state"), "RemoveAll above in a directory": top.RemoveAll("var"),
-		"ActAs": guarded.ActAs(host.Credentials{}).Remove("/hard"),
+		"ActAs": guarded.ActAs(host.Credentials{}).Remove("/hard"), "RemovalRefusal": dir.RemovalRefusal(anyNumber),
 	} {
 		if !isRefusal(err) {
 			t.Errorf("%s: %v", name, err)
@@ -235,6 +235,8 @@ func TestSimulationEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func anyNumber(int) error { return nil }
+
 func TestSimulationIsBounded(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
@@ -253,6 +255,14 @@ func TestSimulationIsBounded(t *testing.T) {
 	}
 	want = "plans and noop runs read up to 3 names of files: an apply has no such limit"
 	if _, err := simulated.ReadDir("/d"); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	dir, err := simulated.Lookup("/d", host.Links{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.RemovalRefusal(anyNumber); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -39,6 +40,20 @@ func (n handle) ReadDir() ([]string, error) { return n.listed(n.Handle) }
 
 // Child implements [host.Handle].
 func (n handle) Child(name string) (host.Handle, error) { return n.handle(n.Handle.Child(name)) }
+
+// RemovalRefusal implements [host.Handle].
+func (n handle) RemovalRefusal(read func(names int) error) error {
+	if err := n.requireNoneBelow(n.Path(), n.Info()); err != nil {
+		return err
+	}
+	return n.Handle.RemovalRefusal(func(names int) error {
+		err := cmp.Or(n.check(), read(names))
+		if err == nil && n.simulation != nil {
+			err = n.spend(&n.left.names, int64(names))
+		}
+		return err
+	})
+}
 
 // A writable refuses changes of files below it.
 type writable struct {

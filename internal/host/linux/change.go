@@ -71,8 +71,7 @@ func (h *Host) Remove(path string) error {
 	return h.remove(path, func(e entry.Entry) error { return e.Remove(nil) })
 }
 
-// RemoveAll implements [host.Host]. A mount point below the path is an error, and
-// what is mounted there is not touched.
+// RemoveAll implements [host.Host].
 func (h *Host) RemoveAll(path string) error { return h.remove(path, entry.Entry.RemoveAll) }
 
 func (h *Host) remove(path string, act func(entry.Entry) error) error {

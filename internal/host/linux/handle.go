@@ -8,6 +8,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux/descriptor"
+	"github.com/fettle-dev/fettle/internal/host/linux/removal"
 	"github.com/fettle-dev/fettle/internal/host/linux/trust"
 	"github.com/fettle-dev/fettle/internal/host/linux/xattr"
 )
@@ -86,10 +87,27 @@ func (n *handle) Protection() (string, error) {
 	return why, n.error("look at the attributes of", err)
 }
 
+// KernelsFiles implements [host.Handle].
+func (n *handle) KernelsFiles() (bool, error) {
+	kernels, err := descriptor.KernelsFiles(n.f.FD)
+	return kernels, n.error("look at the file system of", err)
+}
+
 // OnlyRootWrites implements [host.Handle].
 func (n *handle) OnlyRootWrites() (bool, error) {
 	only, err := trust.OnlyRootWritesPath(n.h.root.FD, n.f.FD)
 	return only, n.error("stat", err)
+}
+
+// OnlyRootWrote implements [host.Handle].
+func (n *handle) OnlyRootWrote() (bool, error) {
+	only, err := trust.OnlyRootWrote(n.f.FD)
+	return only, n.error("stat", err)
+}
+
+// RemovalRefusal implements [host.Handle].
+func (n *handle) RemovalRefusal(read func(names int) error) error {
+	return n.error("remove", removal.Check(n.f.FD, read))
 }
 
 func (n *handle) error(op string, err error) error { return descriptor.PathError(op, n.f.Path, err) }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 	"github.com/fettle-dev/fettle/test/fixtures/rival"
@@ -72,16 +73,96 @@ func TestWideTreeIsRemoved(t *testing.T) {
 	}
 }
 
-func TestRemovalReportsFailures(t *testing.T) {
-	debian.Require(t)
+// What stops a removal is found before anything is removed, also by asking for it.
+func TestRemovalIsAllOrNothing(t *testing.T) {
+	debian.Require(t, "chattr")
 	h, dir := tempRoot(t)
-	must(t, os.MkdirAll(filepath.Join(dir, "x/y/mount"), 0o755))
-	must(t, unix.Mount("tmpfs", filepath.Join(dir, "x/y/mount"), "tmpfs", 0, ""))
-	t.Cleanup(func() { must(t, unix.Unmount(filepath.Join(dir, "x/y/mount"), 0)) })
-	err := h.RemoveAll("/x")
-	want := "remove /x: cannot remove y/mount in it: mount is a mount point: unmount it first: device or resource busy"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
+	mount := func(name string) {
+		must(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+		must(t, unix.Mount("tmpfs", filepath.Join(dir, name), "tmpfs", 0, ""))
+		t.Cleanup(func() { must(t, unix.Unmount(filepath.Join(dir, name), 0)) })
+	}
+	protect := func(attribute, name string) {
+		must(t, exec.CommandContext(t.Context(), "chattr", attribute, filepath.Join(dir, name)).Run())
+	}
+	mount("disk") // where attributes of files end with the mount
+	for top, c := range map[string]struct {
+		given func()
+		want  string
+	}{
+		"mounted": {
+			func() { mount("disk/mounted/y/mount") },
+			"cannot remove y/mount in it: mount is a mount point: unmount it first: device or resource busy",
+		},
+		"immutable": {
+			func() { put(t, filepath.Join(dir, "disk/immutable/y/f"), ""); protect("+i", "disk/immutable/y/f") },
+			"cannot remove y/f in it: it is immutable: change that with chattr -i: operation not permitted",
+		},
+		"appended": {
+			func() { put(t, filepath.Join(dir, "disk/appended/y/f"), ""); protect("+a", "disk/appended/y") },
+			"cannot remove y in it: it is append-only: change that with chattr -a: operation not permitted",
+		},
+	} {
+		t.Run(top, func(t *testing.T) {
+			first := filepath.Join(dir, "disk", top, "a")
+			put(t, first, "kept")
+			c.given()
+			file, err := h.Lookup("/disk/"+top, host.Links{})
+			must(t, err)
+			defer file.Close()
+			for what, err := range map[string]error{"a removal": h.RemoveAll("/disk/" + top), "asking": file.RemovalRefusal(func(int) error { return nil })} {
+				if want := "remove /disk/" + top + ": " + c.want; err == nil || err.Error() != want {
+					t.Errorf("%s: got  %v\nwant %s", what, err, want)
+				}
+			}
+			if read(t, first) != "kept" {
+				t.Error("a file was removed")
+			}
+		})
+	}
+	t.Run("in a directory that stays as it is", func(t *testing.T) {
+		put(t, filepath.Join(dir, "disk/fixed/x/f"), "kept")
+		protect("+i", "disk/fixed")
+		const want = "remove /disk/fixed/x: its directory is immutable: change that with chattr -i: operation not permitted"
+		if err := h.RemoveAll("/disk/fixed/x"); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if read(t, filepath.Join(dir, "disk/fixed/x/f")) != "kept" {
+			t.Error("a file was removed")
+		}
+	})
+}
+
+func TestProtectionOfFilesIsKnown(t *testing.T) {
+	debian.Require(t, "chattr")
+	h, dir := tempRoot(t)
+	for name, kind := range map[string]string{"disk": "tmpfs", "full": "tmpfs", "proc": "proc"} {
+		at := filepath.Join(dir, name)
+		must(t, os.Mkdir(at, 0o755))
+		must(t, unix.Mount(kind, at, kind, 0, ""))
+		t.Cleanup(func() { must(t, unix.Unmount(at, 0)) })
+	}
+	for name, attribute := range map[string]string{"plain": "-i", "fixed": "+i", "log": "+a"} {
+		must(t, os.Mkdir(filepath.Join(dir, "disk", name), 0o755))
+		must(t, exec.CommandContext(t.Context(), "chattr", attribute, filepath.Join(dir, "disk", name)).Run())
+	}
+	must(t, unix.Mount("", filepath.Join(dir, "full"), "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	for path, want := range map[string]string{
+		"/disk/plain": "",
+		"/disk/fixed": "is immutable: change that with chattr -i",
+		"/disk/log":   "is append-only: change that with chattr -a",
+		"/full":       "is on a read-only file system: mount that read-write",
+		"/proc/sys":   "",
+	} {
+		file, err := h.Lookup(path, host.Links{})
+		must(t, err)
+		got, err := file.Protection()
+		must(t, err)
+		kernels, err := file.KernelsFiles()
+		must(t, errors.Join(err, file.Close()))
+		if got != want || kernels != (path == "/proc/sys") {
+			t.Errorf("%s: got %q, want %q; of the kernel: %v", path, got, want, kernels)
+		}
 	}
 }
 

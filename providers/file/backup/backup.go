@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 
@@ -41,28 +42,100 @@ func Suffix(to string) string {
 
 // A Backup saves one path.
 type Backup struct {
-	To     string // None, ToBucket or a suffix
-	Path   string
-	Bucket resource.Bucket
+	To   string // None, ToBucket or a suffix
+	Path string
+	// Fits returns an error if a file of this size, in bytes, is not saved.
+	Fits func(path string, size int64) error
+}
+
+// Check returns why Save would fail, as far as reading tells.
+func (b Backup) Check(dir host.Handle, name string, old host.Handle) error {
+	if b.To == None {
+		return nil
+	}
+	_, err := b.plan(dir, name, old)
+	return Refused(b.Path, err)
 }
 
 // Save keeps a regular file, or the files in a directory, as it was opened, wherever it is by
 // now. dir and name are where it was. Anything else has no content.
-func (b Backup) Save(ctx context.Context, dir host.WritableHandle, name string, old host.Handle) error {
+func (b Backup) Save(ctx context.Context, bucket resource.Bucket, dir host.WritableHandle, name string, old host.Handle) error {
 	if b.To == None {
 		return nil
 	}
-	planted, err := mayBePlanted(dir, old.Info())
-	switch info := old.Info(); {
-	case err != nil:
-	case info.IsRegular() && (b.To == ToBucket || planted):
-		err = b.Bucket.Backup(ctx, old, b.Path)
-	case info.IsRegular():
-		err = b.saveBeside(ctx, dir, name, old)
-	case info.IsDir():
-		err = b.saveTree(ctx, old)
+	p, err := b.plan(dir, name, old)
+	if err == nil && p.beside {
+		err = b.saveBeside(ctx, bucket, dir, name, old)
+	}
+	for _, f := range p.files {
+		if err == nil {
+			err = b.saveInBucket(ctx, bucket, old, f)
+		}
 	}
 	return Refused(b.Path, err)
+}
+
+// plan decides what is saved where, before anything is: what can't be saved completely leaves nothing behind.
+func (b Backup) plan(dir host.Handle, name string, old host.Handle) (p saving, err error) {
+	info := old.Info()
+	planted, err := mayBePlanted(dir, info)
+	switch {
+	case err != nil:
+	case info.IsRegular() && (b.To == ToBucket || planted):
+		p.files = []file{{".", info.Size}}
+	case info.IsRegular():
+		p.beside = true
+		err = errors.Join(b.Fits(b.Path, info.Size), checkCopy(dir, name+b.To)) // a copy takes as much room anywhere
+	case info.IsDir():
+		p.files, err = b.filesOf(old)
+	}
+	for _, f := range p.files {
+		if err == nil {
+			err = b.Fits(path.Join(b.Path, f.name), f.size)
+		}
+	}
+	return p, err
+}
+
+// A saving says where the content goes.
+type saving struct {
+	beside bool
+	files  []file // in the bucket
+}
+
+// A file is a regular file to save, by its name relative to what is backed up.
+type file struct {
+	name string
+	size int64
+}
+
+// checkCopy returns why there can be no copy with a name.
+func checkCopy(dir host.Handle, name string) error {
+	there, err := dir.Child(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer there.Close()
+	if there.Info().IsDir() {
+		return fmt.Errorf("%s is a directory: use another suffix, or backup: Bucket", there.Path())
+	}
+	why, err := there.Protection()
+	if why != "" {
+		err = fmt.Errorf("%s %s", there.Path(), why)
+	}
+	return err
+}
+
+// filesOf returns the files in a directory.
+func (b Backup) filesOf(top host.Handle) ([]file, error) {
+	files, err := filesBelow(top, ".", nil, 0)
+	if b.To != ToBucket && len(files) > 0 {
+		return nil, errors.New("a suffix is for files, but this is a directory with files in it: use backup: Bucket, or None")
+	}
+	return files, err
 }
 
 // mayBePlanted reports whether a file has other names, and a user may have made the one in this directory. A copy beside it would
@@ -83,13 +156,9 @@ func Refused(path string, err error) error {
 	return fmt.Errorf("cannot back up %s; will not replace it: %w", path, err)
 }
 
-// saveBeside applies the size limit of the bucket: a copy takes as much room anywhere.
-func (b Backup) saveBeside(ctx context.Context, dir host.WritableHandle, name string, old host.Handle) error {
+func (b Backup) saveBeside(ctx context.Context, bucket resource.Bucket, dir host.WritableHandle, name string, old host.Handle) error {
 	info := old.Info()
-	if err := b.Bucket.Fits(b.Path, info.Size); err != nil {
-		return err
-	}
-	if secret, err := b.Bucket.HoldsSecret(ctx, old, b.Path); err != nil || secret {
+	if secret, err := bucket.HoldsSecret(ctx, old, b.Path); err != nil || secret {
 		return err
 	}
 	content, err := old.Open()
@@ -102,28 +171,16 @@ func (b Backup) saveBeside(ctx context.Context, dir host.WritableHandle, name st
 	return err
 }
 
-// saveTree counts the files before it copies any, so that a directory with too many of them
-// leaves nothing behind.
-func (b Backup) saveTree(ctx context.Context, top host.Handle) error {
-	files, err := filesBelow(top, ".", nil, 0)
-	if b.To != ToBucket && len(files) > 0 {
-		return errors.New("a suffix is for files, but this is a directory with files in it: use backup: Bucket, or None")
+func (b Backup) saveInBucket(ctx context.Context, bucket resource.Bucket, top host.Handle, f file) error {
+	if f.name == "." {
+		return bucket.Backup(ctx, top, b.Path)
 	}
-	for _, name := range files {
-		if err == nil {
-			err = b.saveBelow(ctx, top, name)
-		}
-	}
-	return err
-}
-
-func (b Backup) saveBelow(ctx context.Context, top host.Handle, name string) error {
-	file, err := top.Child(name)
+	file, err := top.Child(f.name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	return b.Bucket.Backup(ctx, file, path.Join(b.Path, name))
+	return bucket.Backup(ctx, file, path.Join(b.Path, f.name))
 }
 
 // maxFiles is the maximum number of files backed up from a directory. Removing more should be confirmed
@@ -137,7 +194,7 @@ var errTooMany = errors.New("it contains more than 1000 files: remove some by ha
 
 // filesBelow adds the regular files in a directory of a tree and those below it, by their
 // names relative to the tree. held is how many names of directories above are in memory.
-func filesBelow(top host.Handle, dir string, files []string, held int) ([]string, error) {
+func filesBelow(top host.Handle, dir string, files []file, held int) ([]file, error) {
 	names, err := namesIn(top, dir)
 	if err != nil {
 		return nil, err
@@ -153,7 +210,7 @@ func filesBelow(top host.Handle, dir string, files []string, held int) ([]string
 		case info.IsDir():
 			files, err = filesBelow(top, name, files, held)
 		case info.IsRegular():
-			files = append(files, name)
+			files = append(files, file{name, info.Size})
 		}
 		if err != nil {
 			return nil, err

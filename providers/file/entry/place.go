@@ -48,16 +48,17 @@ func (p Place) Lookup(h host.Reader) (file host.Handle, err error) {
 	return file, err
 }
 
-// LookupParent opens the directory that the entry is in.
-func (p Place) LookupParent(h host.Reader) (dir host.Handle, err error) {
+// LookupParent opens the directory that the entry is in, and returns the name of the entry there.
+func (p Place) LookupParent(h host.Reader) (dir host.Handle, name string, err error) {
 	if p.Spot != nil {
-		return p.Spot.LookupParent(h)
+		dir, err = p.Spot.LookupParent(h)
+		return dir, path.Base(p.Spot.Name), err
 	}
 	err = p.follow(func(links host.Links) error {
-		dir, _, err = h.LookupParent(p.Path, links)
+		dir, name, err = h.LookupParent(p.Path, links)
 		return err
 	})
-	return dir, err
+	return dir, name, err
 }
 
 // EditParent opens that directory for a change, and returns the name of the entry in it.

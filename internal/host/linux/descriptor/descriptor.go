@@ -84,12 +84,13 @@ func mountRoot(dir int, name string, flags int) (bool, error) {
 func RequireNoMount(dir int, name string) error {
 	mounted, err := IsMountPoint(dir, name)
 	if mounted {
-		return mountPoint(name)
+		return MountPoint(name)
 	}
 	return err
 }
 
-func mountPoint(name string) error {
+// MountPoint is the error of a change of a name on which something is mounted.
+func MountPoint(name string) error {
 	return fmt.Errorf("%s is a mount point: unmount it first: %w", name, unix.EBUSY)
 }
 
@@ -97,7 +98,7 @@ func mountPoint(name string) error {
 func OpenName(dir int, name string, flags uint64) (int, error) {
 	fd, err := OpenBeneath(dir, name, flags|unix.O_NOFOLLOW)
 	if errors.Is(err, unix.EXDEV) {
-		err = mountPoint(name)
+		err = MountPoint(name)
 	}
 	return fd, err
 }

@@ -54,8 +54,11 @@ func identify(fd int) (identity, error) {
 }
 
 // RemoveAll removes the file with a name in a directory and everything below it, if there is one. It follows no
-// symlink, stops at the first error, and leaves mounted file systems alone: a mount point is an error.
+// symlink, stops at the first error, and leaves mounted file systems alone. What [Check] finds is an error before anything is removed.
 func RemoveAll(dir int, name string) error {
+	if err := checkAll(dir, name); err != nil {
+		return err
+	}
 	r := &removal{levels: []level{{fd: dir, names: []string{name}}}}
 	defer r.close()
 	for {

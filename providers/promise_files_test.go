@@ -1,0 +1,222 @@
+package providers_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fettle-dev/fettle/internal/engine/enginetest"
+	"github.com/fettle-dev/fettle/internal/engine/enginetest/promise"
+	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers"
+	"github.com/fettle-dev/fettle/test/fixtures/debian"
+)
+
+// A fileCase is a [promised] of files.
+type fileCase struct {
+	promised
+	// left is a script that succeeds if the apply has spared what it must.
+	left string
+}
+
+// failedFile is the plan of a single File that fails.
+func failedFile(why string) []string {
+	return []string{"File/a Failed: cannot be applied: " + why}
+}
+
+// removedTrees has the directories that a File can't remove, or not completely. Nothing in them is removed then.
+func removedTrees() map[string]fileCase {
+	const mounted = "mkdir -p /srv/a/m; touch /srv/a/1; mount -t tmpfs none /srv/a/m"
+	const why = "cannot remove directory: remove /srv/a: cannot remove m in it: m is a mount point: unmount it first: device or resource busy"
+	return map[string]fileCase{
+		"a file system is mounted below a directory to remove": {
+			promised: promised{given: mounted, catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true}"}, plan: failedFile(why)},
+			left:     "test -e /srv/a/1",
+		},
+		"a file system is mounted below a directory to replace by a file": {
+			promised: promised{given: mounted, catalog: []string{"File/a {path: /srv/a, content: x, force: true}"}, plan: failedFile(why)},
+			left:     "test -e /srv/a/1",
+		},
+		"a file system is mounted below a directory to replace by a link": {
+			promised: promised{given: mounted, catalog: []string{"File/a {path: /srv/a, target: x, force: true}"}, plan: failedFile(why)},
+			left:     "test -e /srv/a/1",
+		},
+		"a file is mounted below a directory to remove": {
+			promised: promised{
+				given:   "mkdir /srv/a; touch /srv/a/1 /srv/a/m; mount --bind /srv/a/1 /srv/a/m",
+				catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true}"}, plan: failedFile(why),
+			},
+			left: "test -e /srv/a/1",
+		},
+		"a file system is mounted below a directory to purge as a whole": {
+			promised: promised{
+				given:   "mkdir /srv/top; mkdir -p /srv/a/m; touch /srv/a/1; mv /srv/a /srv/top; mount -t tmpfs none /srv/top/a/m",
+				catalog: []string{"File/top {path: /srv/top, recurse: true, recurseLimit: 1, purge: true, force: true}"},
+				plan: []string{
+					"File//srv/top/a Failed: cannot be applied: cannot remove directory: remove /srv/top/a: cannot remove m in it: " +
+						"m is a mount point: unmount it first: device or resource busy",
+					"File/top InSync",
+				},
+			},
+			left: "test -e /srv/top/a/1",
+		},
+		"a file in a directory to remove is immutable": {
+			promised: promised{
+				given:   "mount -t tmpfs none /srv; mkdir -p /srv/a/b; touch /srv/a/1 /srv/a/b/2; chattr +i /srv/a/b/2",
+				catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true}"},
+				plan: failedFile("cannot remove directory: remove /srv/a: cannot remove b/2 in it: it is immutable: change that with chattr -i: " +
+					"operation not permitted"),
+			},
+			left: "test -e /srv/a/1",
+		},
+		"a directory with files has a suffix as its backup": {
+			promised: promised{
+				given: "mkdir /srv/a; touch /srv/a/1", catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true, backup: .bak}"},
+				plan: failedFile("cannot back up /srv/a; will not replace it: a suffix is for files, but this is a directory with files in it: use backup: Bucket, or None"),
+			},
+			left: "test -e /srv/a/1",
+		},
+		"a directory without files has a suffix as its backup": {promised: promised{
+			given: "mkdir -p /srv/a/b; ln -s x /srv/a/l", catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true, backup: .bak}"},
+			plan: []string{"File/a Noop"},
+		}},
+		"a directory has too many files for a backup": {
+			promised: promised{
+				given: "mkdir /srv/a; cd /srv/a; seq 1001 | xargs touch", catalog: []string{"File/a {path: /srv/a, content: x, force: true}"},
+				plan: failedFile("cannot back up /srv/a; will not replace it: it contains more than 1000 files: remove some by hand, or set backup: None"),
+			},
+			left: "test -e /srv/a/1",
+		},
+		"a file in a directory is larger than the bucket": {
+			promised: promised{
+				given: "mkdir /srv/a; touch /srv/a/1; head -c 100000 /dev/zero > /srv/a/2", catalog: []string{"File/a {path: /srv/a, ensure: absent, force: true}"},
+				bucket: 50000,
+				plan: failedFile("cannot back up /srv/a; will not replace it: " +
+					"/srv/a/2 needs 104096 bytes in the bucket, but its limit is 50000: raise the limit, or set backup: None"),
+			},
+			left: "test -e /srv/a/1; test ! -e /var/lib/fettle/bucket",
+		},
+		"the copy of a file would take the place of a directory": {
+			promised: promised{
+				given: "touch /srv/a; mkdir /srv/a.bak", catalog: []string{"File/a {path: /srv/a, content: x, backup: .bak}"},
+				plan: failedFile("cannot back up /srv/a; will not replace it: /srv/a.bak is a directory: use another suffix, or backup: Bucket"),
+			},
+		},
+	}
+}
+
+// protectedFiles has the files that not even root can change.
+func protectedFiles() map[string]fileCase {
+	const (
+		disk      = "mount -t tmpfs none /srv; echo a > /srv/a; mkdir /srv/d; echo a > /srv/d/a; "
+		immutable = "is immutable: change that with chattr -i"
+		readOnly  = "is on a read-only file system: mount that read-write"
+	)
+	one := func(given, attributes, why string) fileCase {
+		return fileCase{promised: promised{given: disk + given, catalog: []string{"File/a {" + attributes + "}"}, plan: failedFile(why)}}
+	}
+	return map[string]fileCase{
+		"an immutable file gets content":                one("chattr +i /srv/a", "path: /srv/a, content: x", "/srv/a "+immutable),
+		"an immutable file gets a mode":                 one("chattr +i /srv/a", "path: /srv/a, mode: '0600'", "/srv/a "+immutable),
+		"an immutable file is removed":                  one("chattr +i /srv/a", "path: /srv/a, ensure: absent", "/srv/a "+immutable),
+		"an immutable file becomes a link":              one("chattr +i /srv/a", "path: /srv/a, target: x", "/srv/a "+immutable),
+		"an append-only file gets content":              one("chattr +a /srv/a", "path: /srv/a, content: x", "/srv/a is append-only: change that with chattr -a"),
+		"a file in an immutable directory gets content": one("chattr +i /srv/d", "path: /srv/d/a, content: x", "/srv/d "+immutable),
+		"a file is made in an immutable directory":      one("chattr +i /srv/d", "path: /srv/d/new, content: x", "/srv/d "+immutable),
+		"a file in an immutable directory gets a mode": {promised: promised{
+			given: disk + "chattr +i /srv/d", catalog: []string{"File/a {path: /srv/d/a, mode: '0600'}"}, plan: []string{"File/a Noop"},
+		}},
+		"a copy of an immutable copy is made": one("touch /srv/a.bak; chattr +i /srv/a.bak", "path: /srv/a, content: x, backup: .bak",
+			"cannot back up /srv/a; will not replace it: /srv/a.bak "+immutable),
+		"a file of a read-only file system gets content": one("mount -o remount,ro /srv", "path: /srv/a, content: x", "/srv "+readOnly),
+		"a file of a read-only file system gets a mode":  one("mount -o remount,ro /srv", "path: /srv/a, mode: '0600'", "/srv/a "+readOnly),
+		"a directory is made in a read-only file system": one("mount -o remount,ro /srv", "path: /srv/new, ensure: directory", "/srv "+readOnly),
+		"a file of the kernel gets content": one("", "path: /proc/sys/vm/swappiness, content: x",
+			"/proc/sys/vm/swappiness is in a file system whose files only the kernel makes: write into it by an Exec"),
+		"a file is made beside those of the kernel": one("", "path: /sys/kernel/new, content: x",
+			"/sys/kernel/new is in a file system whose files only the kernel makes: write into it by an Exec"),
+	}
+}
+
+// usersFiles has the files that a user could use to get rights that are not theirs.
+func usersFiles() map[string]fileCase {
+	const (
+		linked = "useradd ann; mkdir /srv/d; chown ann /srv/d; echo a > /srv/d/a; ln /srv/d/a /srv/d/b"
+		why    = " has several hard links, and users other than root can write to its directory, or could before: " +
+			"remove the file so that it is created again, or make it in a directory that only root could ever write to"
+		program = "useradd ann; cp /bin/true /srv/a; "
+	)
+	return map[string]fileCase{
+		"a user's program becomes root's with root's rights": {
+			promised: promised{
+				given: program + "chown ann /srv/a", catalog: []string{"File/a {path: /srv/a, owner: root, mode: '4755'}"},
+				plan: failedFile("/srv/a belongs to user 770000, who may have it open and could change what would run with the rights of another: " +
+					"manage its content too, or remove it so that it is created again"),
+			},
+			left: "test $(stat -c %U:%a /srv/a) = ann:755",
+		},
+		"a user's program becomes root's with new content": {promised: promised{
+			given: program + "chown ann /srv/a", catalog: []string{"File/a {path: /srv/a, owner: root, mode: '4755', source: /bin/true}"}, plan: []string{"File/a Noop"},
+		}},
+		"a user's set-user-ID program becomes root's": {
+			promised: promised{
+				given: program + "chown ann:ann /srv/a; chmod 4755 /srv/a", catalog: []string{"File/a {path: /srv/a, owner: root, mode: g+w}"}, plan: []string{"File/a Noop"},
+			},
+			left: "test $(stat -c %U:%a /srv/a) = root:775",
+		},
+		"root's set-user-ID program becomes a user's": {
+			promised: promised{
+				given: program + "chmod 4755 /srv/a", catalog: []string{"File/a {path: /srv/a, owner: ann, mode: u+x}"}, plan: []string{"File/a Noop"},
+			},
+			left: "test $(stat -c %U:%a /srv/a) = ann:755",
+		},
+		"a file with hard links in a user's directory gets a mode": {promised: promised{
+			given: linked, catalog: []string{"File/a {path: /srv/d/a, mode: '0600'}"}, plan: failedFile("/srv/d/a" + why),
+		}},
+		"a file with hard links in a user's directory gets an owner": {promised: promised{
+			given: linked, catalog: []string{"File/a {path: /srv/d/a, owner: ann}"}, plan: failedFile("/srv/d/a" + why),
+		}},
+		"a file with hard links in a user's directory gets an owner and content": {promised: promised{
+			given: linked, catalog: []string{"File/a {path: /srv/d/a, owner: ann, content: x}"}, plan: []string{"File/a Noop"},
+		}},
+		"a file with hard links in root's directory gets a mode": {promised: promised{
+			given: "echo a > /srv/a; ln /srv/a /srv/b", catalog: []string{"File/a {path: /srv/a, mode: '0600'}"}, plan: []string{"File/a Noop"},
+		}},
+		"a tree with hard links becomes a user's": {promised: promised{
+			given: linked, catalog: []string{"File/d {path: /srv/d, recurse: true, owner: ann}"},
+			plan: []string{"File//srv/d/a Failed: cannot be applied: /srv/d/a" + why, "File//srv/d/b Failed: cannot be applied: /srv/d/b" + why, "File/d InSync"},
+		}},
+	}
+}
+
+func TestAPlanOfFilesIsAPromise(t *testing.T) {
+	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles()} {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) { c.keep(t) })
+		}
+	}
+}
+
+func (c fileCase) keep(t *testing.T) {
+	root := debian.Root(t)
+	// Processes of the machine may have the first numbers.
+	debian.Chroot(t, root, "sed", "--in-place", "s/^UID_MIN.*/UID_MIN 770000/; s/^UID_MAX.*/UID_MAX 770099/", "/etc/login.defs")
+	run := func(script string) {
+		if err := os.WriteFile(filepath.Join(root, "root/script"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		debian.Chroot(t, root, "sh", "-e", "/root/script")
+	}
+	run(c.given)
+	h, err := linux.Open(linux.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	m := enginetest.Machine{Kinds: providers.Kinds()}
+	promise.Case{Plan: c.plan, Host: promise.Host{
+		Host: h, Kinds: m.Kinds, BucketLimit: c.bucket, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
+	}}.Keep(t)
+	run(c.left)
+}
