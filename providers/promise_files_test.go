@@ -190,8 +190,37 @@ func usersFiles() map[string]fileCase {
 	}
 }
 
+// copiedFiles has sources that can't be copied.
+func copiedFiles() map[string]fileCase {
+	const future = "source /srv/s was changed at 2090-01-01T00:00:00Z, which is in the future, so that a copy would be older: correct its time, or use another checksum"
+	return map[string]fileCase{
+		"a source that is compared by time is of the future": {
+			promised: promised{
+				given: "touch -d 2090-01-01Z /srv/s; echo a > /srv/a", catalog: []string{"File/a {path: /srv/a, source: /srv/s, checksum: mtime}"}, plan: failedFile(future),
+			},
+			left: "test $(cat /srv/a) = a",
+		},
+		"a new file has a source of the future": {
+			promised: promised{
+				given: "touch -d 2090-01-01Z /srv/s", catalog: []string{"File/a {path: /srv/a, source: /srv/s, checksum: mtime}"}, plan: failedFile(future),
+			},
+			left: "test ! -e /srv/a",
+		},
+		"a directory is to be replaced by a missing source": {
+			promised: promised{
+				given: "mkdir /srv/a; touch /srv/a/1", catalog: []string{"File/a {path: /srv/a, source: /srv/s, force: true}"},
+				plan: failedFile("cannot look at source: lookup /srv/s: no such file or directory"),
+			},
+			left: "test -e /srv/a/1",
+		},
+		"a source and its copy are of the future": {promised: promised{
+			given: "touch -d 2090-01-01Z /srv/s /srv/a", catalog: []string{"File/a {path: /srv/a, source: /srv/s, checksum: mtime}"}, plan: []string{"File/a InSync"},
+		}},
+	}
+}
+
 func TestAPlanOfFilesIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles()} {
+	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -123,8 +124,8 @@ func (w *writer) symlink() error {
 	return w.setMetadata(made)
 }
 
-// file writes a new file. A directory in its place is removed only once the new content has
-// passed its check.
+// file writes a new file. A directory in its place is removed only once the new content is
+// complete and has passed its check.
 func (w *writer) file(ctx context.Context) error {
 	if w.is.found.kind == entry.Directory {
 		if err := w.checkOnly(ctx); err != nil {
@@ -140,9 +141,9 @@ func (w *writer) file(ctx context.Context) error {
 // errChecked keeps a file that was only checked from being put in place.
 var errChecked = errors.New("the content was only validated")
 
-// checkOnly checks the content beside the path, and leaves nothing there.
+// checkOnly reads and checks the content beside the path, and leaves nothing there.
 func (w *writer) checkOnly(ctx context.Context) error {
-	if w.want.ValidateCmd == nil {
+	if w.want.ValidateCmd == nil && w.want.Source == nil {
 		return nil
 	}
 	var invalid error
@@ -256,6 +257,9 @@ func (w *writer) openContent(ctx context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(*w.want.Content)), nil
 	case w.want.Source == nil:
 		return io.NopCloser(strings.NewReader("")), nil
+	}
+	if err := w.sources.CheckTime(ctx, w.host, sourceOf(w.want), time.Now()); err != nil {
+		return nil, err
 	}
 	return w.sources.Open(ctx, w.host, sourceOf(w.want), w.is.found.source)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -143,7 +144,7 @@ func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attri
 	if want.Source == nil || ptr.Deref(want.Recurse, false) || ensure(want) == string(entry.Directory) {
 		return nil
 	}
-	return p.sources.Precheck(ctx, h, sourceOf(want))
+	return errors.Join(p.sources.Precheck(ctx, h, sourceOf(want)), p.sources.CheckTime(ctx, h, sourceOf(want), time.Now()))
 }
 
 // missing returns an error about something that the run may yet create.

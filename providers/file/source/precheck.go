@@ -3,7 +3,9 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -25,6 +27,23 @@ func (r Reader) Precheck(ctx context.Context, h host.Reader, s Source) error {
 		return missingAny(s.Paths(), cannotLook(err))
 	}
 	return cannotLook(err)
+}
+
+// CheckTime returns an error if a source that is compared by time was changed in the future: a copy of it would be older than the source,
+// and out of sync, until then. A missing source is no error.
+func (r Reader) CheckTime(ctx context.Context, h host.Reader, s Source, now time.Time) error {
+	if s.algorithm() != content.ByTime || s.ChecksumValue != nil {
+		return nil
+	}
+	v, err := r.Look(ctx, h, s)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !v.Modified.After(now) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("source %s was changed at %s, which is in the future, so that a copy would be older: correct its time, or use another checksum",
+			shown([]string{v.Location})[0], v.Modified.UTC().Format(time.RFC3339))
+	}
+	return err
 }
 
 // missingAny returns an error about files of which the run may yet create one.
