@@ -190,6 +190,37 @@ func usersFiles() map[string]fileCase {
 	}
 }
 
+// tidiedFiles has files that a Tidy can't remove.
+func tidiedFiles() map[string]fileCase {
+	const disk = "mount -t tmpfs none /srv; mkdir /srv/d; head -c 100000 /dev/zero > /srv/d/a; touch /srv/d/b; "
+	const tidy = "Tidy/t {path: /srv/d, recurse: true, ageSeconds: 0}"
+	failed := func(name, why string) string { return "File//srv/d/" + name + " Failed: cannot be applied: " + why }
+	return map[string]fileCase{
+		"an immutable file is old": {promised: promised{
+			given: disk + "chattr +i /srv/d/a", catalog: []string{tidy},
+			plan: []string{failed("a", "/srv/d/a is immutable: change that with chattr -i"), "File//srv/d/b Noop", "Tidy/t InSync"},
+		}},
+		"the files of a read-only file system are old": {promised: promised{
+			given: disk + "mount -o remount,ro /srv", catalog: []string{tidy},
+			plan: []string{
+				failed("a", "/srv/d is on a read-only file system: mount that read-write"),
+				failed("b", "/srv/d is on a read-only file system: mount that read-write"), "Tidy/t InSync",
+			},
+		}},
+		"an old file is larger than the bucket": {promised: promised{
+			given: disk, bucket: 50000, catalog: []string{"Tidy/t {path: /srv/d, recurse: true, ageSeconds: 0, backup: Bucket}"},
+			plan: []string{
+				failed("a", "cannot back up /srv/d/a; will not remove it: /srv/d/a needs 104096 bytes in the bucket, but its limit is 50000: "+
+					"raise the limit, or set backup: None"),
+				"File//srv/d/b Noop", "Tidy/t InSync",
+			},
+		}},
+		"a Tidy removes what it names": {promised: promised{
+			given: disk, catalog: []string{"Tidy/t {path: /srv/d/b}"}, plan: []string{"File//srv/d/b Noop", "Tidy/t InSync"},
+		}},
+	}
+}
+
 // copiedFiles has sources that can't be copied.
 func copiedFiles() map[string]fileCase {
 	const future = "source /srv/s was changed at 2090-01-01T00:00:00Z, which is in the future, so that a copy would be older: correct its time, or use another checksum"
@@ -220,7 +251,7 @@ func copiedFiles() map[string]fileCase {
 }
 
 func TestAPlanOfFilesIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles()} {
+	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles(), tidiedFiles()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -85,6 +85,15 @@ type WritableHandle interface {
 	RemoveAll(name string) error
 }
 
+// CheckProtection returns the Protection of a file as an error; nil without any.
+func CheckProtection(file Handle) error {
+	why, err := file.Protection()
+	if why != "" {
+		err = fmt.Errorf("%s %s", file.Path(), why)
+	}
+	return err
+}
+
 // Links says which symlinks are followed on the way to a path. The zero value follows those
 // that only root can have created: root owns the symlink and all directories above it, nobody
 // else can write to its directory, or rename what is in the others, and nobody else could until a

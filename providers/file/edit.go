@@ -137,22 +137,14 @@ func (e edit) takesLink() bool {
 // refusal returns why not even root can make the changes.
 func (e edit) refusal() error {
 	if e.replaces() {
-		if err := cmp.Or(e.requireOrdinary(), requireUnprotected(e.dir)); err != nil {
+		if err := cmp.Or(e.requireOrdinary(), host.CheckProtection(e.dir)); err != nil {
 			return err
 		}
 	}
 	if e.old == nil {
 		return nil
 	}
-	return requireUnprotected(e.old)
-}
-
-func requireUnprotected(file host.Handle) error {
-	why, err := file.Protection()
-	if why != "" {
-		return fmt.Errorf("%s %s", file.Path(), why)
-	}
-	return cannot("look at file", err)
+	return host.CheckProtection(e.old)
 }
 
 // requireOrdinary rejects the creation, replacement and removal of files that only the kernel makes. Directories are left to the kernel.

@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,14 @@ func (p place) lookup(h host.Reader) (host.Handle, error) {
 		return h.Lookup(p.tree.Path, p.tree.Links)
 	}
 	return p.tree.Lookup(h, p.name)
+}
+
+func (p place) lookupParent(h host.Reader) (host.Handle, error) {
+	if p.name == "." {
+		dir, _, err := h.LookupParent(p.tree.Path, p.tree.Links)
+		return dir, err
+	}
+	return p.tree.Lookup(h, path.Dir(p.name))
 }
 
 func (p place) editParent(h host.Host) (dir host.WritableHandle, name string, err error) {
@@ -99,6 +108,50 @@ func (remover) Identify(_ context.Context, h resource.Reader, wants []target) []
 	return all
 }
 
+// Precheck implements [resource.Prechecker].
+func (remover) Precheck(_ context.Context, h resource.Reader, writes []resource.Write[target]) []error {
+	errs := make([]error, len(writes))
+	for i, w := range writes {
+		if err := w.Want.precheck(h); !errors.Is(err, fs.ErrNotExist) { // it was removed a moment ago
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+func (r target) precheck(h resource.Reader) error {
+	dir, err := r.at.lookupParent(h)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	file, err := r.at.lookup(h)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return errors.Join(r.check(dir, file), r.backupRefused(h, file.Info()))
+}
+
+// check returns why the file can't be removed.
+func (r target) check(dir, file host.Handle) error {
+	return cmp.Or(host.CheckProtection(dir), host.CheckProtection(file))
+}
+
+func (r target) backupRefused(h resource.Reader, info host.FileInfo) error {
+	if !r.backup || !info.IsRegular() {
+		return nil
+	}
+	return r.notBackedUp(h.FitsBucket(r.Path, info.Size))
+}
+
+func (r target) notBackedUp(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
+}
+
 // attempts is the maximum number of attempts if the file is written to meanwhile.
 const attempts = 16
 
@@ -130,9 +183,12 @@ func (r target) remove(ctx context.Context, h resource.Writer, dir host.Writable
 	if !is.SameFile(r.at.was) {
 		return fmt.Errorf("cannot remove %s: another file has replaced it: the next run examines that", r.Path)
 	}
+	if err := r.check(dir, file); err != nil {
+		return err
+	}
 	if r.backup && is.IsRegular() {
 		if err := h.Bucket().Backup(ctx, file, r.Path); err != nil {
-			return fmt.Errorf("cannot back up %s; will not remove it: %w", r.Path, err)
+			return r.notBackedUp(err)
 		}
 	}
 	return dir.Remove(name, &is)

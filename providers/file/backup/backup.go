@@ -122,11 +122,7 @@ func checkCopy(dir host.Handle, name string) error {
 	if there.Info().IsDir() {
 		return fmt.Errorf("%s is a directory: use another suffix, or backup: Bucket", there.Path())
 	}
-	why, err := there.Protection()
-	if why != "" {
-		err = fmt.Errorf("%s %s", there.Path(), why)
-	}
-	return err
+	return host.CheckProtection(there)
 }
 
 // filesOf returns the files in a directory.
