@@ -250,8 +250,33 @@ func copiedFiles() map[string]fileCase {
 	}
 }
 
+// spelledFiles have paths through symlinks that nearly all hosts have.
+func spelledFiles() map[string]fileCase {
+	return map[string]fileCase{
+		"the directory of a file has another path": {promised: promised{
+			catalog: []string{"File/a {path: /run/x/a, content: x}", "File/x {path: /var/run/x, ensure: directory}"}, plan: []string{"File/x Noop", "File/a Noop"},
+		}},
+		"the directory of a file has a shorter path": {promised: promised{
+			catalog: []string{"File/a {path: /lib/x/a, content: x}", "File/x {path: /usr/lib/x, ensure: directory}"}, plan: []string{"File/x Noop", "File/a Noop"},
+		}},
+		"a lock has three paths": {promised: promised{
+			catalog: []string{"File/a {path: /var/lock/x/a, content: x}", "File/x {path: /var/run/lock/x, ensure: directory}"}, plan: []string{"File/x Noop", "File/a Noop"},
+		}},
+		"a directory is removed by another path before": {promised: promised{
+			given:   "mkdir /usr/lib/x",
+			catalog: []string{"File/x {path: /usr/lib/x, ensure: absent, force: true}", "File/a {path: /lib/x/a, content: x}"},
+			plan: []string{"File/x Noop", "File/a Failed: cannot be applied: cannot create /lib/x/a: its parent directory /lib/x does not exist: " +
+				"create it first, with a File that has ensure: directory"},
+		}},
+		"a command has another path": {promised: promised{
+			catalog: []string{"Exec/e {command: /bin/tool}", `File/tool {path: /usr/bin/tool, content: "#!/bin/sh\n", mode: "0755"}`},
+			plan:    []string{"File/tool Noop", "Exec/e Noop (unknown: runs a command)"},
+		}},
+	}
+}
+
 func TestAPlanOfFilesIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles(), tidiedFiles()} {
+	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles(), tidiedFiles(), spelledFiles()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

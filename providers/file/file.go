@@ -85,6 +85,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 
 		NamevarName: "path",
 		Namevar:     func(a *Attributes) *string { return &a.Path },
+		Keys:        otherSpellings,
 		Exists:      func(is Attributes) bool { return is.found.kind != entry.Absent },
 		Normalize:   normalize,
 		Location:    location,

@@ -169,15 +169,16 @@ func parentNoDirectory(want Attributes) error {
 // plannedKind returns what the earlier resources of a plan would make of a path, by the last of them that creates, replaces or removes it
 // or a directory above it.
 func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool) {
+	name = canonical(name)
 	for _, w := range resource.Planned(h) {
 		w, is := w.(resource.Write[Attributes])
 		if !is || !changes(w.Changes).has(resource.Ensure) {
 			continue
 		}
-		switch made := madeKind(w.Want); {
-		case w.Want.Path == name:
+		switch made, at := madeKind(w.Want), canonical(w.Want.Path); {
+		case at == name:
 			kind, planned = made, true
-		case host.IsBelow(name, w.Want.Path) && made != entry.Directory && made != entry.Link:
+		case host.IsBelow(name, at) && made != entry.Directory && made != entry.Link:
 			kind, planned = entry.Absent, true
 		}
 	}
