@@ -244,6 +244,25 @@ func copiedFiles() map[string]fileCase {
 			},
 			left: "test -e /srv/a/1",
 		},
+		"the first source is a directory": {promised: promised{
+			given: "mkdir /srv/s", catalog: []string{"File/a {path: /srv/a, sources: [/srv/s, /etc/hostname]}"},
+			plan: failedFile("cannot look at source: /srv/s is a directory, and only a file has content to copy"),
+		}},
+		"a source has another checksum": {promised: promised{
+			given:   "echo a > /srv/s; echo b > /srv/a",
+			catalog: []string{`File/a {path: /srv/a, source: /srv/s, checksum: md5, checksumValue: "00000000000000000000000000000000"}`},
+			plan: failedFile("the source has the checksum {md5}60b725f10c9c85c70d97880dfe8191b3, and checksumValue is {md5}00000000000000000000000000000000: " +
+				"its content was discarded"),
+		}},
+		"a source is too large": {promised: promised{
+			given: "truncate -s 20G /srv/s", catalog: []string{"File/a {path: /srv/a, source: /srv/s}"},
+			plan: failedFile("it has 21474836480 bytes, and the content of at most 16 GiB is read: " +
+				"compare it by checksum: mtime, audit mtime instead of content, or remove the file"),
+		}},
+		"a link leads to where nothing is": {promised: promised{
+			given: "ln -s /none/x /srv/a", catalog: []string{"File/a {path: /srv/a, content: x, links: follow}"},
+			plan: failedFile("cannot create the target of /srv/a: its directory does not exist: create it first, with a File that has ensure: directory"),
+		}},
 		"a source and its copy are of the future": {promised: promised{
 			given: "touch -d 2090-01-01Z /srv/s /srv/a", catalog: []string{"File/a {path: /srv/a, source: /srv/s, checksum: mtime}"}, plan: []string{"File/a InSync"},
 		}},

@@ -155,8 +155,11 @@ func missing(kind, name string, err error) error {
 // noParent returns the error of creating something without a parent directory.
 func noParent(h resource.Reader, want Attributes) error {
 	dir := path.Dir(want.Path)
-	if info, err := h.Stat(dir); err == nil && !info.IsDir() {
+	switch info, err := h.Stat(dir); {
+	case err == nil && !info.IsDir():
 		return parentNoDirectory(want)
+	case err == nil && follows(want):
+		return fmt.Errorf("cannot create the target of %s: its directory does not exist: create it first, with a File that has ensure: directory", want.Path)
 	}
 	return fmt.Errorf("cannot create %s: its parent directory %s does not exist: create it first, with a File that has ensure: directory",
 		want.Path, dir)

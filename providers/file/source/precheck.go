@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 
@@ -17,8 +18,12 @@ import (
 func (r Reader) Precheck(ctx context.Context, h host.Reader, s Source) error {
 	switch {
 	case len(s.Alternatives) > 0:
-		_, err := r.Choose(ctx, h, s)
-		return missingAny(s.Paths(), err)
+		chosen, err := r.Choose(ctx, h, s)
+		if err != nil {
+			return missingAny(s.Paths(), err)
+		}
+		chosen.Alternatives = nil
+		return r.Precheck(ctx, h, chosen)
 	case IsURL(s.Location):
 		return cannotLook(r.exists(ctx, h, s))
 	}
@@ -26,7 +31,27 @@ func (r Reader) Precheck(ctx context.Context, h host.Reader, s Source) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return missingAny(s.Paths(), cannotLook(err))
 	}
-	return cannotLook(err)
+	if err != nil {
+		return cannotLook(err)
+	}
+	return r.precheckContent(ctx, h, s)
+}
+
+// precheckContent reads as much of a file as tells whether its content would be discarded.
+func (r Reader) precheckContent(ctx context.Context, h host.Reader, s Source) error {
+	body, err := r.Open(ctx, h, s, Version{})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if s.ChecksumValue != nil {
+		_, err = io.Copy(io.Discard, host.EndingWith(ctx, body))
+		return err
+	}
+	if _, err = body.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // CheckTime returns an error if a source that is compared by time was changed in the future: a copy of it would be older than the source,
