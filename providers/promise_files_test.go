@@ -294,8 +294,43 @@ func spelledFiles() map[string]fileCase {
 	}
 }
 
+// changedBefore has Files that an apply finds in another state than a plan, because of earlier ones.
+func changedBefore() map[string]fileCase {
+	const equal = "echo x > /srv/s; echo x > /srv/a"
+	const links = "mkdir -p /srv/x/d /srv/y/d; echo x > /srv/x/d/a; echo y > /srv/y/d/a; ln -s x /srv/l"
+	one := func(given, first, second, state string) fileCase {
+		return fileCase{promised: promised{
+			given: given, catalog: []string{"File/x {" + first + "}", "File/a {" + second + ", require: [File/x]}"}, plan: []string{"File/x Noop", "File/a " + state},
+		}}
+	}
+	return map[string]fileCase{
+		"the source of a copy gets content":  one(equal, "path: /srv/s, content: z", "path: /srv/a, source: /srv/s", "InSync (unknown: copies /srv/s, which is planned)"),
+		"the source of a copy is removed":    one(equal, "path: /srv/s, ensure: absent", "path: /srv/a, source: /srv/s", "InSync (unknown: copies /srv/s, which is planned)"),
+		"the source of a copy is replaced":   one(equal, "path: /srv/s, target: /etc/hostname", "path: /srv/a, source: /srv/s", "InSync (unknown: copies /srv/s, which is planned)"),
+		"the source of a copy gets a mode":   one(equal, "path: /srv/s, mode: '0600'", "path: /srv/a, source: /srv/s", "InSync"),
+		"the source of a new file is made":   one("", "path: /srv/s, content: z", "path: /srv/a, source: /srv/s", "Noop"),
+		"the source of a new file is gone":   one("touch /srv/s", "path: /srv/s, ensure: absent", "path: /srv/a, source: /srv/s", "Noop (unknown: copies /srv/s, which is planned)"),
+		"another source is preferred":        one("touch /srv/a", "path: /srv/s, content: z", "path: /srv/a, sources: [/srv/s, /etc/hostname]", "Noop (unknown: copies /srv/s, which is planned)"),
+		"the directory of a file is removed": one("mkdir /srv/x; echo -n x > /srv/x/a", "path: /srv/x, ensure: absent, force: true", "path: /srv/x/a, content: x", "InSync (unknown: /srv/x is planned)"),
+		"a file is removed with its directory": one("mkdir /srv/x; touch /srv/x/a", "path: /srv/x, ensure: absent, force: true", "path: /srv/x/a, ensure: absent",
+			"Noop (unknown: /srv/x is planned)"),
+		"a link above leads elsewhere":     one(links, "path: /srv/l, target: /srv/y", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: /srv/l/d is planned)"),
+		"a link above becomes a directory": one(links, "path: /srv/l, ensure: directory", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: /srv/l/d is planned)"),
+		"a file in a tree is copied": {promised: promised{
+			given:   "mkdir /srv/s /srv/t; echo x > /srv/s/a; echo x > /srv/t/a",
+			catalog: []string{"File/x {path: /srv/s/a, content: z}", "File/t {path: /srv/t, source: /srv/s, recurse: true, require: [File/x]}"},
+			plan:    []string{"File/x Noop", "File//srv/t/a InSync (unknown: copies /srv/s/a, which is planned)", "File/t InSync"},
+		}},
+		"old files are removed with their directory": {promised: promised{
+			given:   "mkdir /srv/d; touch /srv/d/a",
+			catalog: []string{"File/d {path: /srv/d, ensure: absent, force: true}", "Tidy/t {path: /srv/d, recurse: true, ageSeconds: 0}"},
+			plan:    []string{"File/d Noop", "Tidy/t InSync"},
+		}},
+	}
+}
+
 func TestAPlanOfFilesIsAPromise(t *testing.T) {
-	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles(), tidiedFiles(), spelledFiles()} {
+	for _, cases := range []map[string]fileCase{removedTrees(), protectedFiles(), usersFiles(), copiedFiles(), tidiedFiles(), spelledFiles(), changedBefore()} {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.keep(t) })
 		}

@@ -213,7 +213,7 @@ func (r *run) applyGenerated(ctx context.Context, parent *entry, res resource.Re
 	r.takeOverClaim(c)
 	// There may be very many resources in sync, so nothing is stored for them: neither a report nor,
 	// until one was changed, the values to detect drift from.
-	if c.report.State == report.InSync {
+	if c.report.State == report.InSync && c.report.Unknown == "" {
 		r.generatedInSync.Add(c.report)
 	} else {
 		r.emit(c.report)

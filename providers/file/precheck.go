@@ -168,30 +168,3 @@ func noParent(h resource.Reader, want Attributes) error {
 func parentNoDirectory(want Attributes) error {
 	return fmt.Errorf("cannot create %s: its parent %s is not a directory: use another path", want.Path, path.Dir(want.Path))
 }
-
-// plannedKind returns what the earlier resources of a plan would make of a path, by the last of them that creates, replaces or removes it
-// or a directory above it.
-func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool) {
-	name = canonical(name)
-	for _, w := range resource.Planned(h) {
-		w, is := w.(resource.Write[Attributes])
-		if !is || !changes(w.Changes).has(resource.Ensure) {
-			continue
-		}
-		switch made, at := madeKind(w.Want), canonical(w.Want.Path); {
-		case at == name:
-			kind, planned = made, true
-		case host.IsBelow(name, at) && made != entry.Directory && made != entry.Link:
-			kind, planned = entry.Absent, true
-		}
-	}
-	return kind, planned
-}
-
-// madeKind is what a File makes of its path.
-func madeKind(want Attributes) entry.Kind {
-	if made := ensure(want); made != resource.Present {
-		return entry.Kind(made)
-	}
-	return entry.Regular
-}

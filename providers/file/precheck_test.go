@@ -64,6 +64,17 @@ func TestPlanFailsLikeApply(t *testing.T) {
 	}
 }
 
+func TestPlanDoubtsACopyOfADirectoryThatGetsEntries(t *testing.T) {
+	h := hosttest.New(t)
+	h.Put("/srv/s/a", "x")
+	h.Put("/srv/t/a", "x")
+	m := enginetest.Machine{Host: h, Noop: true, Kinds: []resource.Kind{bound.Kind(file.Type(nil))}}
+	r := m.Report(t, `File/new {path: /srv/s/new, content: x}`, `File/t {path: /srv/t, source: /srv/s, recurse: true, require: [File/new]}`)
+	if got, want := r.Resources[1].Unknown, "copies /srv/s/new, which is planned"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestPlanExpectsAccountsOfTheSameRun(t *testing.T) {
 	h := hosttest.New(t)
 	h.PutDir("/etc")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +48,9 @@ func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes,
 			yield(nil, err)
 			return
 		}
+		if isPlannedAway(h, want) {
+			return
+		}
 		least, err := leastSize(want)
 		if err != nil {
 			yield(nil, err)
@@ -60,6 +64,15 @@ func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes,
 			yield(nil, err)
 		}
 	}
+}
+
+// isPlannedAway reports whether the earlier resources of a plan remove the path, or a directory above it.
+func isPlannedAway(h resource.Reader, want Attributes) bool {
+	files := resource.PlannedNames(h, "File")
+	return slices.ContainsFunc(above(want), func(p string) bool {
+		there, planned := files[p]
+		return planned && !there
+	})
 }
 
 // managed returns the paths of the catalog's Files below a path, withheld or not, and the directories on the way to them.

@@ -1,0 +1,109 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fettle-dev/fettle/internal/host"
+	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/providers/file/entry"
+)
+
+// PrecheckRead implements [resource.ReadPrechecker]: an apply finds what earlier resources have made of the source and of the
+// directories above the path.
+func (p posix) PrecheckRead(_ context.Context, h resource.Reader, is, want Attributes) error {
+	return errors.Join(p.doubtPath(h, is, want), doubtSource(h, is, want), doubtTree(h, want))
+}
+
+func doubt(format string, args ...any) error {
+	return &resource.UnknownError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// doubtPath considers that another file may be at the path, or none. Where none is now, precheckParent tells whether one can be made.
+func (p posix) doubtPath(h resource.Reader, is, want Attributes) error {
+	kind, planned := p.plannedParent(h, want)
+	if !planned || is.found.kind == entry.Absent && kind != entry.Link {
+		return nil
+	}
+	return doubt("%s is planned", path.Dir(want.Path))
+}
+
+// doubtSource considers that the source may get another content. A file that is created is created with any content.
+func doubtSource(h resource.Reader, is, want Attributes) error {
+	if !managesContent(want) || is.found.kind != entry.Regular && is.found.kind != entry.Absent {
+		return nil
+	}
+	for _, from := range sourceOf(want).Paths() {
+		kind, planned := plannedKind(h, from)
+		if planned && (is.found.kind == entry.Regular || kind != entry.Regular) || is.found.kind == entry.Regular && plannedContent(h, from) {
+			return doubt("copies %s, which is planned", from)
+		}
+	}
+	return nil
+}
+
+// doubtTree considers that a directory that is copied may get or lose entries. Those that it has are doubted by themselves.
+func doubtTree(h resource.Reader, want Attributes) error {
+	if !ptr.Deref(want.Recurse, false) {
+		return nil
+	}
+	for w := range plannedFiles(h) {
+		for _, from := range sourceOf(want).Paths() {
+			if changes(w.Changes).has(resource.Ensure) && host.IsBelow(canonical(w.Want.Path), canonical(from)) {
+				return doubt("copies %s, which is planned", w.Want.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// plannedKind returns what the earlier resources of a plan would make of a path, by the last of them that creates, replaces or removes it
+// or a directory above it.
+func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool) {
+	name = canonical(name)
+	for w := range plannedFiles(h) {
+		if !changes(w.Changes).has(resource.Ensure) && !changes(w.Changes).has("target") {
+			continue
+		}
+		switch made, at := madeKind(w.Want), canonical(w.Want.Path); {
+		case at == name, host.IsBelow(name, at) && made == entry.Link:
+			kind, planned = made, true
+		case host.IsBelow(name, at): // a new directory is empty
+			kind, planned = entry.Absent, true
+		}
+	}
+	return kind, planned
+}
+
+// plannedContent reports whether the earlier resources of a plan would give a file another content.
+func plannedContent(h resource.Reader, name string) bool {
+	for w := range plannedFiles(h) {
+		if changes(w.Changes).has("content") && canonical(w.Want.Path) == canonical(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func plannedFiles(h resource.Reader) iter.Seq[resource.Write[Attributes]] {
+	return func(yield func(resource.Write[Attributes]) bool) {
+		for _, w := range resource.Planned(h) {
+			if w, is := w.(resource.Write[Attributes]); is && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// madeKind is what a File makes of its path.
+func madeKind(want Attributes) entry.Kind {
+	if made := ensure(want); made != resource.Present && made != "" {
+		return entry.Kind(made)
+	}
+	return entry.Regular
+}
