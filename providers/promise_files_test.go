@@ -314,8 +314,10 @@ func changedBefore() map[string]fileCase {
 		"the directory of a file is removed": one("mkdir /srv/x; echo -n x > /srv/x/a", "path: /srv/x, ensure: absent, force: true", "path: /srv/x/a, content: x", "InSync (unknown: /srv/x is planned)"),
 		"a file is removed with its directory": one("mkdir /srv/x; touch /srv/x/a", "path: /srv/x, ensure: absent, force: true", "path: /srv/x/a, ensure: absent",
 			"Noop (unknown: /srv/x is planned)"),
-		"a link above leads elsewhere":     one(links, "path: /srv/l, target: /srv/y", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: /srv/l/d is planned)"),
-		"a link above becomes a directory": one(links, "path: /srv/l, ensure: directory", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: /srv/l/d is planned)"),
+		"a link above leads elsewhere":                           one(links, "path: /srv/l, target: /srv/y", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: follows a link that is planned)"),
+		"a link above leads elsewhere, where nothing is removed": one(links, "path: /srv/l, target: /srv/y", "path: /srv/l/d/b, ensure: absent", "InSync (unknown: follows a link that is planned)"),
+		"a link above is made, and an owner is missing":          one("", "path: /srv/l, target: /srv/none", "path: /srv/l/d/a, content: x, owner: ann", "Noop (unknown: follows a link that is planned)"),
+		"a link above becomes a directory":                       one(links, "path: /srv/l, ensure: directory", `path: /srv/l/d/a, content: "x\n"`, "InSync (unknown: /srv/l/d is planned)"),
 		"a file in a tree is copied": {promised: promised{
 			given:   "mkdir /srv/s /srv/t; echo x > /srv/s/a; echo x > /srv/t/a",
 			catalog: []string{"File/x {path: /srv/s/a, content: z}", "File/t {path: /srv/t, source: /srv/s, recurse: true, require: [File/x]}"},

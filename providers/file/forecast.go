@@ -24,13 +24,16 @@ func doubt(format string, args ...any) error {
 	return &resource.UnknownError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// doubtPath considers that another file may be at the path, or none. Where none is now, precheckParent tells whether one can be made.
+// doubtPath considers that another file may be at the path, or none. Where one is to be made, precheckParent tells whether it can be.
 func (p posix) doubtPath(h resource.Reader, is, want Attributes) error {
 	kind, planned := p.plannedParent(h, want)
-	if !planned || is.found.kind == entry.Absent && kind != entry.Link {
-		return nil
+	switch {
+	case planned && kind == entry.Link:
+		return doubt("follows a link that is planned")
+	case planned && is.found.kind != entry.Absent:
+		return doubt("%s is planned", path.Dir(want.Path))
 	}
-	return doubt("%s is planned", path.Dir(want.Path))
+	return nil
 }
 
 // doubtSource considers that the source may get another content. A file that is created is created with any content.
