@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -258,7 +257,7 @@ func (w *writer) openContent(ctx context.Context) (io.ReadCloser, error) {
 	case w.want.Source == nil:
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	if err := w.sources.CheckTime(ctx, w.host, sourceOf(w.want), time.Now()); err != nil {
+	if err := w.sources.CheckTime(ctx, w.host, sourceOf(w.want), w.now()); err != nil {
 		return nil, err
 	}
 	return w.sources.Open(ctx, w.host, sourceOf(w.want), w.is.found.source)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -40,7 +41,7 @@ func (posix) FeaturesWhere() map[resource.Feature]resource.Where {
 
 // Type is the type File. remote gets the contents of URLs.
 func Type(remote fetch.Source) *resource.Type[Attributes] {
-	p := posix{accounts: owner.NewAccounts(), sources: source.NewReader(remote)}
+	p := posix{accounts: owner.NewAccounts(), sources: source.NewReader(remote), now: time.Now} //nolint:forbidigo // here the clock is handed out
 	t := &resource.Type[Attributes]{
 		Name:       "File",
 		Doc:        doc,

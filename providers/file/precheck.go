@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -142,7 +141,7 @@ func (p posix) precheckSource(ctx context.Context, h resource.Reader, want Attri
 	if want.Source == nil || ptr.Deref(want.Recurse, false) || ensure(want) == string(entry.Directory) {
 		return nil
 	}
-	return errors.Join(p.sources.Precheck(ctx, h, sourceOf(want)), p.sources.CheckTime(ctx, h, sourceOf(want), time.Now()))
+	return errors.Join(p.sources.Precheck(ctx, h, sourceOf(want)), p.sources.CheckTime(ctx, h, sourceOf(want), p.now()))
 }
 
 // missing returns an error about something that the run may yet create.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -22,6 +23,7 @@ import (
 type posix struct {
 	accounts owner.Accounts
 	sources  source.Reader
+	now      func() time.Time
 	bind     func(resource.Ref, Attributes) (resource.Resource, error)
 }
 

@@ -5,8 +5,12 @@ import "strings"
 // aliases are the symlinks that nearly all hosts have, and where they lead: paths through both are those of the same files. The order of
 // resources is decided without a host.
 var aliases = [][2]string{
-	{"/var/lock/", "/run/lock/"}, {"/var/run/", "/run/"},
-	{"/bin/", "/usr/bin/"}, {"/sbin/", "/usr/sbin/"}, {"/lib/", "/usr/lib/"}, {"/lib64/", "/usr/lib64/"},
+	{"/var/lock/", "/run/lock/"},
+	{"/var/run/", "/run/"},
+	{"/bin/", "/usr/bin/"},
+	{"/sbin/", "/usr/sbin/"},
+	{"/lib/", "/usr/lib/"},
+	{"/lib64/", "/usr/lib64/"},
 }
 
 // canonical returns a path without these symlinks.
