@@ -17,7 +17,18 @@ import (
 // PrecheckRead implements [resource.ReadPrechecker]: an apply finds what earlier resources have made of the source and of the
 // directories above the path.
 func (p posix) PrecheckRead(_ context.Context, h resource.Reader, is, want Attributes) error {
-	return errors.Join(p.doubtPath(h, is, want), doubtSource(h, is, want), doubtTree(h, want))
+	return errors.Join(p.doubtPath(h, is, want), doubtSource(h, is, want), doubtTree(h, want), p.doubtOwner(h, is, want))
+}
+
+// doubtOwner considers that an earlier User or Group may renumber the owner or the group of the file, or make, move or remove the home
+// that it is in.
+func (p posix) doubtOwner(h resource.Reader, is, want Attributes) error {
+	info := is.found.info
+	why := p.accounts.Stale(h, want.Path, is.found.kind != entry.Absent, info.UID, info.GID, want.Owner, want.Group)
+	if why == "" {
+		return nil
+	}
+	return doubt("%s", why)
 }
 
 func doubt(format string, args ...any) error {
