@@ -17,7 +17,10 @@ import (
 // PrecheckRead implements [resource.ReadPrechecker]: an apply finds what earlier resources have made of the source and of the
 // directories above the path.
 func (p posix) PrecheckRead(_ context.Context, h resource.Reader, is, want Attributes) error {
-	return errors.Join(p.doubtPath(h, is, want), doubtSource(h, is, want), doubtTree(h, want), p.doubtOwner(h, is, want))
+	if err := p.doubtOwner(h, is, want); err != nil {
+		return err
+	}
+	return errors.Join(p.doubtLink(h, want), p.doubtPath(h, is, want), doubtSource(h, is, want), doubtTree(h, want))
 }
 
 // doubtOwner considers that an earlier User or Group may renumber the owner or the group of the file, or make, move or remove the home
@@ -35,13 +38,17 @@ func doubt(format string, args ...any) error {
 	return &resource.UnknownError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// doubtLink considers that the path leads through a link that is not there yet: nothing is certain there.
+func (p posix) doubtLink(h resource.Reader, want Attributes) error {
+	if kind, planned := p.plannedParent(h, want); planned && kind == entry.Link {
+		return doubt("follows a link that is planned")
+	}
+	return nil
+}
+
 // doubtPath considers that another file may be at the path, or none. Where one is to be made, precheckParent tells whether it can be.
 func (p posix) doubtPath(h resource.Reader, is, want Attributes) error {
-	kind, planned := p.plannedParent(h, want)
-	switch {
-	case planned && kind == entry.Link:
-		return doubt("follows a link that is planned")
-	case planned && is.found.kind != entry.Absent:
+	if kind, planned := p.plannedParent(h, want); planned && kind != entry.Link && is.found.kind != entry.Absent {
 		return doubt("%s is planned", path.Dir(want.Path))
 	}
 	return nil

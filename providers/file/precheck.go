@@ -27,6 +27,9 @@ func (p posix) Precheck(ctx context.Context, h resource.Reader, writes []resourc
 }
 
 func (p posix) precheck(ctx context.Context, h resource.Reader, w resource.Write[Attributes]) error {
+	if err := p.doubtLink(h, w.Want); err != nil {
+		return err
+	}
 	changes := changes(w.Changes)
 	creates := changes.has(resource.Ensure)
 	if creates && ensure(w.Want) == resource.Absent {
