@@ -84,13 +84,14 @@ func unknownCommand(h host.Reader, argv []string, want Attributes) error {
 }
 
 // unusableCwd returns an error if the command can't run in its directory.
-func unusableCwd(h host.Reader, want Attributes) error {
+func unusableCwd(h resource.Reader, want Attributes) error {
 	if want.Cwd == nil {
 		return nil
 	}
+	stays, planned := resource.PlannedNames(h, "File")[*want.Cwd]
 	info, err := h.Stat(*want.Cwd)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), planned && !stays:
 		return &resource.MissingError{Kind: "File", Name: *want.Cwd, Err: fmt.Errorf("cwd %s does not exist on the host: create it first, with a File that has ensure: directory", *want.Cwd)}
 	case err != nil:
 		return fmt.Errorf("cannot look at cwd: %w", err)

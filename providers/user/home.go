@@ -17,11 +17,17 @@ import (
 // The tools change the account before they find out that its home can't be made or moved. So that is checked before.
 
 // unusableHome returns why the home of a new user can't be made. useradd makes its parents, too.
-func unusableHome(h host.Reader, a forecast.Accounts, want attributes) error {
+func unusableHome(h resource.Reader, a forecast.Accounts, want attributes) error {
 	if !ptr.Deref(want.ManageHome, false) {
 		return nil
 	}
 	home := path.Clean(a.HomeOf(want))
+	files := resource.PlannedNames(h, "File")
+	for dir := home; dir != "/"; dir = path.Dir(dir) {
+		if _, planned := files[dir]; planned {
+			return &resource.UnknownError{Reason: fmt.Sprintf("%s is planned", dir)}
+		}
+	}
 	for dir := home; ; dir = path.Dir(dir) {
 		switch _, err := h.Lstat(dir); {
 		case errors.Is(err, fs.ErrNotExist) && dir != "/":

@@ -16,17 +16,18 @@ import (
 )
 
 type options struct {
-	seed         uint64
-	pairs, peers int
-	progress     string
-	out          string
-	show         int
+	seed                uint64
+	pairs, fresh, peers int
+	progress            string
+	out                 string
+	show                int
 }
 
 func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "of the pairs")
 	flag.IntVar(&o.pairs, "pairs", 2000, "pairs of a manifest and a host")
+	flag.IntVar(&o.fresh, "fresh", 2000, "pairs of the next seed, which nobody has corrected plans by")
 	flag.IntVar(&o.peers, "peers", 200, "pairs for Puppet and Ansible")
 	flag.StringVar(&o.progress, "progress", "", "file with what was measured, to go on with; none by default")
 	flag.StringVar(&o.out, "out", "", "document with the chapter; standard output by default")
@@ -52,6 +53,11 @@ func run(ctx context.Context, o options) error {
 	defer log.close()
 	for n := range o.pairs {
 		if err := log.measure(ctx, "fettle", n, func() (result, error) { return fettle(ctx, newPair(o.seed, n)) }); err != nil {
+			return err
+		}
+	}
+	for n := range o.fresh {
+		if err := log.measure(ctx, "fettle-fresh", n, func() (result, error) { return fettle(ctx, newPair(o.seed+1, n)) }); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,13 @@ const limits = `
 A resource that the plan gets right and that a later command undoes counts as right, since the plan says that nobody knows what the command does.
 `
 
+const freshIntro = `
+### Pairs that are new
+
+The plans of seed %d were corrected until none was wrong. These are the pairs of seed %d. [Concepts](concepts.md#plans) says what plans don't foresee yet.
+
+`
+
 const peersIntro = `
 ### Compared with Puppet and Ansible
 
@@ -39,6 +46,11 @@ func page(o options, results []result) string {
 	reasons(&b, own)
 	classes(&b, own)
 	b.WriteString(limits)
+	if fresh := of(results, "fettle-fresh"); len(fresh) > 0 {
+		fmt.Fprintf(&b, freshIntro, o.seed, o.seed+1)
+		table(&b, results, []string{"fettle-fresh"})
+		classes(&b, fresh)
+	}
 	if len(of(results, "puppet")) == 0 {
 		return b.String()
 	}
@@ -54,7 +66,7 @@ func page(o options, results []result) string {
 }
 
 func names() map[string]string {
-	return map[string]string{"fettle": "Fettle", "fettle-common": "Fettle", "puppet": "Puppet", "ansible": "Ansible"}
+	return map[string]string{"fettle": "Fettle", "fettle-fresh": "Fettle", "fettle-common": "Fettle", "puppet": "Puppet", "ansible": "Ansible"}
 }
 
 func of(results []result, program string) (own []result) {

@@ -56,8 +56,11 @@ func openProgress(o options) (*progress, error) {
 
 // inRange reports whether a result is of a pair that is asked for.
 func inRange(o options, r result) bool {
-	if r.Program == "fettle" {
+	switch r.Program {
+	case "fettle":
 		return r.Number < o.pairs
+	case "fettle-fresh":
+		return r.Number < o.fresh
 	}
 	return r.Number < o.peers
 }
