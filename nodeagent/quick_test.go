@@ -91,8 +91,12 @@ func reportsContest(_ *testing.T, m *machine) {
 	m.calm()
 	began := m.clock.Now()
 	for range 3 {
-		m.file("motd").write("bad\n")
-		m.moments("it is corrected", func(g Gomega) { g.Expect(m.file("motd").text()).To(Equal("good\n")) })
+		ended := m.runs.Load() + m.partial.Load()
+		m.file("motd").replace("bad\n")
+		m.moments("it is corrected, and that is verified", func(g Gomega) {
+			g.Expect(m.file("motd").text()).To(Equal("good\n"))
+			g.Expect(m.runs.Load() + m.partial.Load()).To(BeNumerically(">", ended))
+		})
 	}
 	m.Expect(m.clock.Since(began).Seconds()).To(BeNumerically(">=", 3)) // after 0, 1 and 3 seconds
 	contended := func(g Gomega, want bool) {

@@ -91,11 +91,11 @@ func TestFailingDiskKeepsOldContentAndIsNamed(t *testing.T) {
 		},
 		"a read-only file system": {
 			after: "mount --bind srv srv; mount -o remount,ro,bind srv",
-			says:  "read-only file system", want: want,
+			says:  "/srv is on a read-only file system", path: "/srv", want: want,
 		},
 		"a directory in which nothing may change": {
 			before: "mount -t tmpfs -o mode=755 none srv", after: "chattr +i srv",
-			says: "operation not permitted", want: want,
+			says: "/srv is immutable: change that with chattr -i", path: "/srv", want: want,
 		},
 		"an I/O error in fsync":  {call: "fsync", says: "input/output error", want: want},
 		"an I/O error in rename": {call: "rename", says: "input/output error", want: want},
