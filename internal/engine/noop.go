@@ -117,12 +117,19 @@ func (r *run) planReader() resource.Reader {
 	return r.planningCall().Reader(r.hosts.simulated)
 }
 
-// planningCall returns the context of a call that predicts what an apply would do.
+// planningCall returns the context of a call that predicts what an apply would do. Calls share what they look up until something more is
+// planned or written.
 func (r *run) planningCall() resource.Call {
+	if now := (planned{len(r.planned), r.writes}); r.foreseen == nil || r.foreseenAt != now {
+		r.foreseen, r.foreseenAt = resource.NewMemo(), now
+	}
 	c := r.call()
-	c.Memo, c.Planned, c.PlannedNames = resource.NewMemo(), r.plannedByNow, r.pendingNames
+	c.Memo, c.Planned, c.PlannedNames = r.foreseen, r.plannedByNow, r.pendingNames
 	return c
 }
+
+// A planned is a moment of a run in noop, by how much was planned and written before.
+type planned struct{ changes, writes int }
 
 func (r *run) pendingNames(kind string) map[string]bool { return r.pendingKeys[kind] }
 

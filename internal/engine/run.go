@@ -46,6 +46,8 @@ type run struct {
 	generatedChanges map[plan.Key]generatedChange      // by kind and identity: what was changed
 	final            bool                              // nothing more can change: what has no provider fails
 	remembered       *resource.Memo                    // by providers
+	foreseen         *resource.Memo                    // what predictions have looked up since
+	foreseenAt       planned
 }
 
 func newRun(t Transaction, items []resource.Item, read readings) *run {

@@ -86,7 +86,9 @@ func doubtTree(h resource.Reader, want Attributes) error {
 // plannedKind returns what the earlier resources of a plan would make of a path, by the last of them that creates, replaces or removes it
 // or a directory above it.
 func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool) {
-	name = canonical(name)
+	if name = canonical(name); !isPlanned(h, name) {
+		return "", false
+	}
 	for w := range plannedFiles(h) {
 		if !changes(w.Changes).has(resource.Ensure) && !changes(w.Changes).has("target") {
 			continue
@@ -101,8 +103,21 @@ func plannedKind(h resource.Reader, name string) (kind entry.Kind, planned bool)
 	return kind, planned
 }
 
+// isPlanned reports whether the earlier resources of a plan would change a path or a directory above it: it spares a look at all of them.
+func isPlanned(h resource.Reader, name string) bool {
+	files := resource.PlannedNames(h, "File")
+	for ; ; name = path.Dir(name) {
+		if _, planned := files[name]; planned || name == path.Dir(name) {
+			return planned
+		}
+	}
+}
+
 // plannedContent reports whether the earlier resources of a plan would give a file another content.
 func plannedContent(h resource.Reader, name string) bool {
+	if !isPlanned(h, canonical(name)) {
+		return false
+	}
 	for w := range plannedFiles(h) {
 		if changes(w.Changes).has("content") && canonical(w.Want.Path) == canonical(name) {
 			return true

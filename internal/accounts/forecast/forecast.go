@@ -27,8 +27,15 @@ type Accounts struct {
 	exists   func(file string) bool // on the host, before the plan
 }
 
-// Read reads the accounts of a host and adds what is planned.
-func Read(h resource.Reader) (a Accounts, err error) {
+// key is that of the accounts; see [resource.Once].
+type key struct{}
+
+// Read reads the accounts of a host and adds what is planned. They must not be changed: later calls may return the same.
+func Read(h resource.Reader) (Accounts, error) {
+	return resource.Once(h, key{}, func() (Accounts, error) { return read(h) })
+}
+
+func read(h resource.Reader) (a Accounts, err error) {
 	if a.Users, err = accounts.ReadUsers(h); err != nil {
 		return a, err
 	}

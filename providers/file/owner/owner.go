@@ -4,13 +4,11 @@ package owner
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/accounts"
 	"github.com/fettle-dev/fettle/internal/accounts/forecast"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -93,16 +91,12 @@ func unknown(kind Kind, name string) error {
 	return fmt.Errorf("the host has no %s %q: create it first, or use a number", kind, name)
 }
 
-// forecastKey is the key of the accounts of one call; see [resource.Once].
-type forecastKey struct{}
-
-func expect(h resource.Reader) (forecast.Accounts, error) {
-	return resource.Once(h, forecastKey{}, func() (forecast.Accounts, error) { return forecast.Read(h) })
-}
-
 // PlannedHome reports whether the earlier resources of a plan make or remove a directory together with the user whose home it is.
 func (a Accounts) PlannedHome(h resource.Reader, dir string) (made, planned bool) {
-	expected, err := expect(h)
+	if !plansAccounts(h) {
+		return false, false
+	}
+	expected, err := forecast.Read(h)
 	if err != nil {
 		return false, false
 	}
@@ -115,7 +109,7 @@ func (a Accounts) Stale(h resource.Reader, file string, exists bool, uid, gid in
 	if !plansAccounts(h) {
 		return ""
 	}
-	expected, err := expect(h)
+	expected, err := forecast.Read(h)
 	if err != nil {
 		return "" // the check of a change reports it
 	}
@@ -136,11 +130,7 @@ func (a Accounts) Stale(h resource.Reader, file string, exists bool, uid, gid in
 }
 
 func plansAccounts(h resource.Reader) bool {
-	return slices.ContainsFunc(resource.Planned(h), func(w any) bool {
-		_, user := w.(resource.Write[v1alpha1.UserAttributes])
-		_, group := w.(resource.Write[v1alpha1.GroupAttributes])
-		return user || group
-	})
+	return len(resource.PlannedNames(h, "User"))+len(resource.PlannedNames(h, "Group")) > 0
 }
 
 // changesHands reports whether a file begins or ceases to belong to the account that a resource names, or gets into other wrong hands.
@@ -184,7 +174,7 @@ func (a Accounts) Check(h resource.Reader, kind Kind, want *intstr.IntOrString) 
 	if _, numeric := number(*want); numeric {
 		return nil
 	}
-	expected, err := expect(h)
+	expected, err := forecast.Read(h)
 	if err != nil {
 		return err
 	}
