@@ -225,8 +225,9 @@ func firstLine(res host.Result) string {
 }
 
 // journal returns the end of the log of the unit and of systemd, to be appended to an error; "" if
-// there is none.
+// there is none. The journal may be behind what a service has just written, so it is made to catch up, if it can be.
 func (c control) journal(ctx context.Context, u unit) string {
+	_, _ = c.h.Run(ctx, host.Cmd{Args: []string{"journalctl", "--sync"}, Timeout: 30 * time.Second})
 	res, err := c.h.Query(ctx, host.Cmd{
 		Args:    []string{"journalctl", "--unit=" + u.ID, "--lines=20", "--since=-5min", "--output=cat", "--no-pager", "--quiet"},
 		Timeout: 10 * time.Second,

@@ -27,6 +27,7 @@ var units = map[string]string{
 	"static":   "[Service]\nExecStart=/bin/sleep infinity\n",
 	"stays":    "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n",
 	"over":     "[Service]\nType=oneshot\nExecStart=/bin/true\n",
+	"mute":     "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo lost my voice; exit 3'\nExecStart=/bin/sleep infinity\n",
 	"refusing": "[Service]\nType=exec\nExecStartPre=/bin/sh -c 'echo cannot open /etc/refusing.conf; exit 3'\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n",
 	"dying":    "[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo lost my port; exit 1'\n",
 	"looping":  "[Service]\nExecStart=/bin/sh -c 'sleep 0.1; exit 1'\nRestart=always\nRestartSec=50ms\nStartLimitBurst=1000\n",
@@ -280,6 +281,14 @@ func (m machine) saysWhy(t *testing.T) {
 		})
 	}
 	m.run(t, "systemctl", "stop", "looping")
+
+	t.Run("the journal is behind", func(t *testing.T) {
+		m.run(t, "systemctl", "kill", "--signal=STOP", "systemd-journald")
+		m.run(t, "systemd-run", "--on-active=2", "systemctl", "kill", "--signal=CONT", "systemd-journald")
+		if got := refused(t, m.host, "{name: mute, ensure: running}"); !strings.Contains(got, "lost my voice") {
+			t.Errorf("error: %s", got)
+		}
+	})
 
 	// The unit is enabled although the start failed.
 	refused(t, m.host, "{name: refusing, ensure: running, enable: true}")
