@@ -284,7 +284,7 @@ func (m machine) saysWhy(t *testing.T) {
 
 	t.Run("the journal is behind", func(t *testing.T) {
 		m.run(t, "systemctl", "kill", "--signal=STOP", "systemd-journald")
-		m.run(t, "systemd-run", "--on-active=2", "systemctl", "kill", "--signal=CONT", "systemd-journald")
+		m.run(t, "systemd-run", "--on-active=2", "--timer-property=AccuracySec=1ms", "systemctl", "kill", "--signal=CONT", "systemd-journald")
 		if got := refused(t, m.host, "{name: mute, ensure: running}"); !strings.Contains(got, "lost my voice") {
 			t.Errorf("error: %s", got)
 		}
