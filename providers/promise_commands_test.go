@@ -1,16 +1,8 @@
 package providers_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/fettle-dev/fettle/internal/engine/enginetest"
-	"github.com/fettle-dev/fettle/internal/engine/enginetest/promise"
-	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/host/linux"
-	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -76,27 +68,6 @@ func commands() map[string]promised {
 
 func TestAPlanOfCommandsIsAPromise(t *testing.T) {
 	for name, c := range commands() {
-		t.Run(name, func(t *testing.T) {
-			root := debian.Root(t)
-			debian.Repository(t, root, debian.Deb{Name: "asks", Version: "1.0"})
-			if err := os.WriteFile(filepath.Join(root, "root/given"), []byte(c.given), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			debian.Chroot(t, root, "sh", "-e", "/root/given")
-			h, err := linux.Open(linux.Options{Root: root})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = h.Close() })
-			c.keep(t, h)
-		})
+		t.Run(name, func(t *testing.T) { c.keepOnRoot(t, debian.Deb{Name: "asks", Version: "1.0"}) })
 	}
-}
-
-func (c promised) keep(t *testing.T, h host.Host) {
-	t.Helper()
-	m := enginetest.Machine{Kinds: providers.Kinds()}
-	promise.Case{Plan: c.plan, Host: promise.Host{
-		Host: h, Kinds: m.Kinds, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
-	}}.Keep(t)
 }

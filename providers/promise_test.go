@@ -7,6 +7,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest/promise"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/providers"
@@ -22,6 +23,7 @@ type promised struct {
 	catalog []string
 	plan    []string
 	bucket  int64
+	left    string // a script that succeeds if the apply has spared what it must
 }
 
 // corpus has the cases of each kind in which an apply fails for reasons of the host, and those in which an earlier resource of the same
@@ -271,26 +273,44 @@ func corpus() map[string]promised {
 func TestAPlanIsAPromise(t *testing.T) {
 	for name, c := range corpus() {
 		t.Run(name, func(t *testing.T) {
-			root := debian.Root(t)
-			// Processes of the machine may have the first numbers.
-			debian.Chroot(t, root, "sed", "--in-place", "s/^UID_MIN.*/UID_MIN 770000/; s/^UID_MAX.*/UID_MAX 770099/", "/etc/login.defs")
-			debian.Repository(t, root,
+			c.keepOnRoot(t,
 				debian.Deb{Name: "daemon", Version: "1.0", Files: map[string]string{"/lib/systemd/system/daemon.service": "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"}},
 				debian.Deb{Name: "fails", Version: "1.0", Scripts: map[string]string{"postinst": "#!/bin/sh\nexit 1\n"}},
 			)
-			if err := os.WriteFile(filepath.Join(root, "root/given"), []byte(c.given), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			debian.Chroot(t, root, "sh", "-e", "/root/given")
-			h, err := linux.Open(linux.Options{Root: root})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = h.Close() })
-			m := enginetest.Machine{Kinds: providers.Kinds()}
-			promise.Case{Plan: c.plan, Host: promise.Host{
-				Host: h, Kinds: m.Kinds, BucketLimit: c.bucket, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
-			}}.Keep(t)
 		})
 	}
+}
+
+// keepOnRoot keeps the promise on a Debian root of its own, with a repository if there are packages.
+func (c promised) keepOnRoot(t *testing.T, packages ...debian.Deb) {
+	t.Helper()
+	root := debian.Root(t)
+	defer debian.Chroot(t, root, "sh", "-c", "chattr -R -f -i -a /home /etc || true") // the root is removed
+	// Processes of the machine may have the first numbers.
+	debian.Chroot(t, root, "sed", "--in-place", "s/^UID_MIN.*/UID_MIN 770000/; s/^UID_MAX.*/UID_MAX 770099/", "/etc/login.defs")
+	if len(packages) > 0 {
+		debian.Repository(t, root, packages...)
+	}
+	run := func(script string) {
+		if err := os.WriteFile(filepath.Join(root, "root/script"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		debian.Chroot(t, root, "sh", "-e", "/root/script")
+	}
+	run(c.given)
+	h, err := linux.Open(linux.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	c.keep(t, h)
+	run(c.left)
+}
+
+func (c promised) keep(t *testing.T, h host.Host) {
+	t.Helper()
+	m := enginetest.Machine{Kinds: providers.Kinds()}
+	promise.Case{Plan: c.plan, Host: promise.Host{
+		Host: h, Kinds: m.Kinds, BucketLimit: c.bucket, Bind: func() ([]resource.Item, error) { return m.Items(c.catalog...) },
+	}}.Keep(t)
 }

@@ -106,7 +106,7 @@ func TestRemovalsWaitForRejectedFilesAtPathsThatCanBeRead(t *testing.T) {
 		"a wrong type elsewhere":                     {file("w", `path: /y/new, force: please`), false},
 		"an unknown field elsewhere":                 {file("w", `path: /y/new, modus: "0600"`), false},
 		"what may be a tree above it":                {file("w", `path: /, recurse: please`), true},
-		"a path that is none":                        {file("w", `path: new`), true},
+		"a path that is relative":                    {file("w", `path: new`), true},
 		"a path of the wrong type":                   {file("w", `path: [/y/new]`), true},
 		"none":                                       {file("w", `mode: "0600"`), true},
 		"two of one name elsewhere":                  {file("w", `path: /y/a`) + file("w", `path: /y/b`), false},
