@@ -38,11 +38,7 @@ func checkEditable(h host.Reader, file string) error {
 	if f.Info().IsSymlink() {
 		return fmt.Errorf("%s is a symlink, through which the tools change no accounts: replace it by its target", file)
 	}
-	why, err := f.Protection()
-	if why != "" {
-		return fmt.Errorf("%s %s", file, why)
-	}
-	return err
+	return host.CheckProtection(f)
 }
 
 // CheckUnique returns an error if one of these files has several lines of a name, none of which the tools change then. A file that can't

@@ -33,7 +33,7 @@ type entry struct {
 	compared         bool            // its state was read and compared
 	pending          bool            // would be changed, or may be once others are
 	decidedOutside   bool            // only an apply can tell the outcome, whatever comes before; see [resource.UnknownError]
-	doubt            string          // why an apply may find another state; "" if it finds this one
+	doubts           []string        // why an apply may find another state
 	unknownAfter     *entry          // such a resource that it comes after; nil if there is none
 	readAt           int             // one more than the writes before it was read last; 0 before
 	readErr          error           // of that

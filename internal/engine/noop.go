@@ -60,7 +60,7 @@ func (r *run) reportNoop(ctx context.Context, group []*entry) {
 			e.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
-		if reasons := slices.Concat(e.doubts(), unknownChanges(e.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
+		if reasons := slices.Concat(e.doubts, unknownChanges(e.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
 			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
 		for _, c := range e.situation.Changes {
@@ -78,25 +78,17 @@ func (r *run) precheckRead(ctx context.Context, e *entry) {
 	if !e.situation.Noop || !e.compared || len(r.planned) == 0 || decide.Refusal(e.situation).Action != decide.Keep {
 		return
 	}
-	err := resource.Guarded(func() error { return e.Resource.PrecheckRead(ctx, r.planningCall().Reader(r.hosts.simulated)) })
-	reasons := unknownReasons(err)
+	err := resource.Guarded(func() error { return e.Resource.PrecheckRead(ctx, r.planReader()) })
+	e.doubts = unknownReasons(err)
 	if _, provisional := errors.AsType[*resource.ProvisionalError](err); provisional {
 		if before := r.pendingBefore(e, func(*entry) bool { return true }); len(before) > 0 {
-			reasons = append(reasons, "comes after "+text.List(before))
+			e.doubts = append(e.doubts, "comes after "+text.List(before))
 		}
 	}
-	if e.doubt = strings.Join(reasons, ", "); e.doubt != "" && len(e.situation.Changes) == 0 {
+	if len(e.doubts) > 0 && len(e.situation.Changes) == 0 {
 		e.pending = true // it may be changed
-		e.noteUnknown(e.doubt)
+		e.noteUnknown(strings.Join(e.doubts, ", "))
 	}
-}
-
-// doubts returns why an apply may find another state, as a list of one or none.
-func (e *entry) doubts() []string {
-	if e.doubt == "" {
-		return nil
-	}
-	return []string{e.doubt}
 }
 
 // precheck returns what would make the changes of a group fail, as far as their provider can tell.

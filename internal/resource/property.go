@@ -192,11 +192,14 @@ const (
 	Purged  = "purged" // absent, and nothing left of it
 )
 
-// Differs reports whether a change that is made in one state would not be the same in another: for a [ReadPrechecker].
-func Differs[A any](p Property[A], is, planned, want A) bool {
-	if !p.Managed(want) {
-		return false
-	}
-	inSync := p.InSync(is, want)
-	return inSync != p.InSync(planned, want) || !inSync && p.Show(is) != p.Show(planned)
+// Differs reports whether the changes of some properties that are made in one state would not be the same in another: for a
+// [ReadPrechecker].
+func Differs[A any](properties []Property[A], is, planned, want A) bool {
+	return slices.ContainsFunc(properties, func(p Property[A]) bool {
+		if !p.Managed(want) {
+			return false
+		}
+		inSync := p.InSync(is, want)
+		return inSync != p.InSync(planned, want) || !inSync && p.Show(is) != p.Show(planned)
+	})
 }

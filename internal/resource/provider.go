@@ -113,7 +113,7 @@ type Prechecker[A any] interface {
 
 // A ReadPrechecker finds out whether an apply may read another state than a plan has, because of what would be changed before (see
 // [Planned]): the number of a file's owner, the content of a file that a check reads, or a service that another one starts. In noop, the
-// engine asks it after each read, also of what is in sync.
+// engine asks it after each read, also of what is in sync, once something is planned.
 type ReadPrechecker[A any] interface {
 	// PrecheckRead returns nil, an [UnknownError], or a [ProvisionalError] if any resource that this one depends on may do that.
 	PrecheckRead(ctx context.Context, h Reader, is, want A) error

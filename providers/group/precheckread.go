@@ -9,18 +9,12 @@ import (
 
 // PrecheckRead implements [resource.ReadPrechecker]: a User may have joined or left a group, or taken it along.
 func (groupadd) PrecheckRead(_ context.Context, h resource.Reader, is, want attributes) error {
-	if len(resource.Planned(h)) == 0 {
-		return nil
-	}
 	a, err := forecast.Read(h)
 	if err != nil {
 		return nil // the check of a change reports it
 	}
-	planned := state(a.Groups, want.Name)
-	for _, p := range properties() {
-		if resource.Differs(p, is, planned, want) {
-			return &resource.UnknownError{Reason: "comes after a change of its members"}
-		}
+	if resource.Differs(properties(), is, state(a.Groups, want.Name), want) {
+		return &resource.UnknownError{Reason: "comes after a change of its members"}
 	}
 	return nil
 }

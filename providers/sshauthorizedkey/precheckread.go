@@ -11,7 +11,7 @@ import (
 // PrecheckRead implements [resource.ReadPrechecker]: a key is in the home of its user, which a User may change.
 func (openssh) PrecheckRead(_ context.Context, h resource.Reader, _, want attributes) error {
 	name, _ := place(want)
-	if len(resource.Planned(h)) == 0 || name == "" {
+	if name == "" {
 		return nil
 	}
 	users, err := accounts.ReadUsers(h)

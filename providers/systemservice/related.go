@@ -46,9 +46,6 @@ func isPlannedScript(h resource.Reader, name string) bool {
 }
 
 func precheckRead(ctx context.Context, h resource.Reader, want attributes, look func() (unit, error)) error {
-	if len(resource.Planned(h)) == 0 {
-		return nil
-	}
 	u, err := look()
 	if err != nil {
 		return err

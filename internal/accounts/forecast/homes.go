@@ -64,7 +64,7 @@ func (a Accounts) Home(dir string) (made, planned bool) {
 	return made, made
 }
 
-// ChangedWith returns the user with whose home, as it is planned, a file is made, moved or removed; "" if there is none.
+// ChangedWith returns the user whose planned home brings, moves or takes away a file; "" without one.
 func (a Accounts) ChangedWith(file string) string {
 	c, ok := a.homeChange(file)
 	if !ok || c.from == a.Defaults.Skeleton && c.made && !a.exists(c.origin(file)) {
