@@ -81,6 +81,8 @@ table() {
 		internal/hostrun         ours/internal/engine                 yes
 		internal/hostrun         ours/api/v1alpha1                     no
 		internal/hostrun         os/exec                               no
+		internal/reconcile       ours/internal/drift                  yes
+		internal/reconcile       ours/internal/cli                    no
 		internal/drift          ours/internal/resource                yes
 		internal/drift          ours/internal/host/linux              no
 		internal/drift          ours/internal/engine                 no

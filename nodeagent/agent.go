@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/external/store"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/trace"
 	"github.com/fettle-dev/fettle/internal/hostrun"
+	"github.com/fettle-dev/fettle/internal/reconcile"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
@@ -36,8 +36,8 @@ type Agent struct {
 	catalogs *catalogs.Store
 	keys     *keyring.Keyring
 	runner   *runner
-	lookout  *drift.Lookout // nil: nothing is watched
-	watched  host.Host      // the host itself: Config.Host may be a trace
+	loop     *reconcile.Loop
+	watched  host.Host // the host itself: Config.Host may be a trace
 	schedule *schedule.Schedule
 	objects  mailbox
 	watchdog watchdog
@@ -71,10 +71,6 @@ type Agent struct {
 	lastInput *status.Input
 	// known are the facts of the last run that gathered them; nil before it.
 	known resource.Facts
-	// noticed is when a change on the host was first noticed since the last run began; zero if none was.
-	noticed time.Time
-	quick   quick
-	urgent  urgent
 	// simulation is the last simulated run; nil if it is known to have ended.
 	simulation *simulating
 	// started means that a run has finished since the agent started.
@@ -107,7 +103,9 @@ func New(c Config) (*Agent, error) {
 	if c.Log.Enabled(context.Background(), slog.LevelDebug) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
 	}
+	a.loop = &reconcile.Loop{Clock: c.Clock, Corrected: a.onCorrected, Warn: a.warnUnwatched, Wait: a.awaitCommand, MayCorrect: func() bool { return a.whyDisabled() == "" }}
 	a.runner = &runner{
+		loop: a.loop,
 		node: c.Node, kinds: c.Kinds, types: external, programs: a.newPrograms(external), bucket: c.Bucket, own: c.Own, open: a.keys.Open, fence: a.fence, now: c.Clock.Now, log: c.Log, progress: a.markBusy,
 		control: hostrun.Options{
 			Dir: c.StateDir, State: state.Options{Source: state.Cluster, Now: c.Clock.Now}, Host: a.Host,
@@ -151,7 +149,7 @@ func (a *Agent) markBusy() { a.watchdog.busy(a.Clock.Now()) }
 // state and returns nil. A restart may fix an error.
 func (a *Agent) Run(ctx context.Context) error {
 	defer func() {
-		_ = a.lookout.Close() // nothing is buffered
+		_ = a.loop.Watcher.Close() // nothing is buffered
 		a.disabled.close()
 	}()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -179,7 +177,7 @@ func (a *Agent) Run(ctx context.Context) error {
 // step waits for the next event and handles it.
 func (a *Agent) step(ctx context.Context) {
 	a.checkDisabled(ctx)
-	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), earliest(a.suspensionDue(), earliest(a.lookout.Due(), a.lookout.DueAside(a.quick.can)))))
+	timer := a.Clock.NewTimer(a.schedule.Wait(a.Clock.Now(), earliest(a.suspensionDue(), a.loop.Due())))
 	defer timer.Stop()
 	a.watchdog.idle()
 	select {
@@ -200,7 +198,7 @@ func (a *Agent) step(ctx context.Context) {
 	case <-a.disabled.ready():
 		a.markBusy()
 		a.onDisabled()
-	case <-a.lookout.Ready():
+	case <-a.loop.Watcher.Ready():
 		a.markBusy()
 		a.onChange(ctx)
 	case <-timer.C():
@@ -211,11 +209,9 @@ func (a *Agent) step(ctx context.Context) {
 
 // onChange records changes on the host, and corrects drift that does not have to wait.
 func (a *Agent) onChange(ctx context.Context) {
-	a.notice()
-	now := a.Clock.Now()
-	a.lookout.See(now)
-	if isDue(a.lookout.DueAside(a.quick.can), now) {
-		a.correctQuickly(ctx)
+	a.loop.Poll()
+	if a.loop.CorrectionDue() {
+		a.correct(ctx)
 	}
 }
 
@@ -230,10 +226,10 @@ func (a *Agent) onTimer(ctx context.Context) {
 		}
 	case a.schedule.ChangeDue(now):
 		a.startChange(ctx)
-	case isDue(a.lookout.Due(), now):
+	case a.loop.RunDue():
 		a.run(ctx, v1alpha1.TriggerDrift)
-	case isDue(a.lookout.DueAside(a.quick.can), now):
-		a.correctQuickly(ctx)
+	case a.loop.CorrectionDue():
+		a.correct(ctx)
 	case a.schedule.RetryDue(now):
 		a.retry(ctx)
 	}

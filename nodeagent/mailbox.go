@@ -18,11 +18,11 @@ func (m *mailbox) put(nc *v1alpha1.NodeCatalog) {
 	m.mu.Lock()
 	m.newest = nc
 	m.mu.Unlock()
-	m.remind()
+	m.notify()
 }
 
-// remind makes ready receive, also if the newest NodeCatalog was taken.
-func (m *mailbox) remind() {
+// notify makes ready receive, also if the newest NodeCatalog was taken.
+func (m *mailbox) notify() {
 	select {
 	case m.ready <- struct{}{}:
 	default:

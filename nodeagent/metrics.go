@@ -102,20 +102,6 @@ func (s RunSummary) observeDelay(in prometheus.Observer) {
 	}
 }
 
-// notice remembers when a change on the host is noticed.
-func (a *Agent) notice() {
-	if a.noticed.IsZero() {
-		a.noticed = a.Clock.Now()
-	}
-}
-
-// takeNoticed returns when a change was noticed first, and forgets it.
-func (a *Agent) takeNoticed() time.Time {
-	at := a.noticed
-	a.noticed = time.Time{}
-	return at
-}
-
 // correctedByKind counts corrected resources.
 func correctedByKind(resources []report.ResourceReport) map[string]int {
 	counts := map[string]int{}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/facts"
+	"github.com/fettle-dev/fettle/internal/reconcile"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -20,8 +20,7 @@ import (
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	a.endSimulation()
 	before := a.failure
-	a.failure, a.quick, a.urgent = nil, quick{}, urgent{}
-	noticed := a.takeNoticed()
+	a.failure = nil
 	a.schedule.Ran(a.Clock.Now())
 	a.rotateKeys()
 	if err := a.watchHost(); err != nil {
@@ -39,40 +38,62 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 	if !a.started {
 		trigger = v1alpha1.TriggerStart
 	}
-	result, err := a.runner.run(ctx, task{Target: a.target, facts: is, prev: a.status.Resources, acts: a.acts()})
-	result.CachedCatalogStatus = a.cachedCatalogStatus()
+	result, err := a.runner.run(ctx, a.task(is))
 	if ctx.Err() != nil {
 		return // the run was interrupted: the next start repeats it
 	}
 	a.schedule.Ran(a.Clock.Now())
 	if err != nil {
-		a.Ran(RunSummary{Trigger: trigger, Report: result, Err: err, Noticed: noticed, Ended: a.Clock.Now()})
+		a.onRunFailed(trigger, result, err)
 		a.onRunError(is, err, before)
 		return
 	}
 	a.started = true
 	a.ready.succeeded()
-	a.quick = a.quickAfter(result)
-	a.report(is, outcome{trigger, result, noticed})
+	a.report(is, trigger, result)
 }
 
-// An outcome is that of a finished run, or of an aside. noticed is when a change on the host was first noticed before it.
-type outcome struct {
-	trigger v1alpha1.RunTrigger
-	result  report.Report
-	noticed time.Time
+// task is the target as it is run now.
+func (a *Agent) task(is resource.Facts) task {
+	return task{Target: a.target, facts: is, prev: a.status.Resources, acts: a.acts()}
 }
 
-// report reports an outcome.
-func (a *Agent) report(is resource.Facts, o outcome) {
+// correct corrects the drift that is due.
+func (a *Agent) correct(ctx context.Context) {
+	a.endSimulation()
+	a.runner.correct(ctx, a.task(a.known))
+}
+
+// onCorrected reports a correction. If one between two runs was not possible, the next run is a retry.
+func (a *Agent) onCorrected(o reconcile.Outcome, err error) {
+	switch {
+	case err != nil && o.DuringRun:
+		a.Log.Error("the state after a correction was not saved", "error", err)
+	case err != nil:
+		a.onRunFailed(v1alpha1.TriggerDrift, o, err)
+		a.onRunError(a.known, err, a.failure)
+		return
+	}
+	a.report(nil, v1alpha1.TriggerDrift, o)
+}
+
+// report reports a run or a correction.
+func (a *Agent) report(is resource.Facts, trigger v1alpha1.RunTrigger, o reconcile.Outcome) {
 	now := a.Clock.Now()
-	a.lookout.Corrected(now, o.result.Corrected())
-	contended := a.lookout.Contended(now)
-	a.Ran(RunSummary{Trigger: o.trigger, Report: o.result, Noticed: o.noticed, Ended: now, Contended: len(contended)})
-	a.logRun(o.trigger, o.result)
+	result := o.Report
+	result.CachedCatalogStatus = a.cachedCatalogStatus()
+	a.loop.Watcher.Corrected(now, result.Corrected())
+	contended := a.loop.Watcher.Contended(now)
+	a.Ran(RunSummary{Trigger: trigger, Report: result, Noticed: o.Noticed, Ended: now, Contended: len(contended)})
+	a.logRun(trigger, result)
 	a.updateStatus(is, &status.Run{
-		Report: o.result, Generation: a.target.Generation, Trigger: o.trigger, Withheld: a.target.Spec.Withheld, Contended: contended,
+		Report: result, Generation: a.target.Generation, Trigger: trigger, Withheld: a.target.Spec.Withheld, Contended: contended,
 	})
+}
+
+// onRunFailed counts a run that did not start, or whose state was not saved.
+func (a *Agent) onRunFailed(trigger v1alpha1.RunTrigger, o reconcile.Outcome, err error) {
+	a.Ran(RunSummary{Trigger: trigger, Report: o.Report, Err: err, Noticed: o.Noticed, Ended: a.Clock.Now()})
 }
 
 // acts reports whether the agent is the one to act for the resources of Remote types in the target: the fence is open, and the target
@@ -119,7 +140,7 @@ func (a *Agent) cachedCatalogStatus() string {
 func (a *Agent) onRunError(is resource.Facts, err error, before *status.Problem) {
 	a.failure = &status.Problem{Reason: v1alpha1.ReasonRunFailed, Message: text.Error(err)}
 	a.schedule.Failed(a.Clock.Now())
-	a.lookout.Forget()
+	a.loop.Watcher.Forget()
 	a.ready.failed(err)
 	if _, locked := errors.AsType[*state.LockedError](err); locked {
 		a.Log.Info("the run waits", "reason", err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/external/definition"
@@ -17,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/host/own"
 	"github.com/fettle-dev/fettle/internal/hostrun"
+	"github.com/fettle-dev/fettle/internal/reconcile"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/lease"
@@ -37,13 +37,11 @@ type runner struct {
 	control  hostrun.Options
 	open     catalog.Opener
 	fence    *lease.Fence
-	lookout  *drift.Lookout
-	reach    engine.Reach // of the last run of a whole target
+	loop     *reconcile.Loop
+	bound    bound
 	now      func() time.Time
 	log      *slog.Logger
 	progress func() // called after each resource
-	// idle is Transaction.Idle.
-	idle func(ctx context.Context, done <-chan struct{}, aside engine.Aside)
 }
 
 // A task is what a runner runs.
@@ -52,99 +50,59 @@ type task struct {
 	facts resource.Facts
 	prev  []v1alpha1.ResourceReport // the status before
 	acts  bool                      // the agent is the one to act for resources of Remote types; others are postponed
-	// only are the resources to handle, and settled those to which their changes may lead; nil are all. See
-	// [engine.Transaction].Only.
-	only, settled map[resource.Ref]bool
-}
-
-// hasCommands reports whether commands run before or after the runs of a target.
-func (r *runner) hasCommands(t *catalogs.Target) bool {
-	return !t.Spec.Noop && len(r.control.Before)+len(r.control.After) > 0
 }
 
 // run runs a task once. It locks the host only during the run, so that administrators can run Fettle between runs.
 // The error is a *state.LockedError if another run is in progress. An error means that the run did not start or that
 // its state was not saved.
-func (r *runner) run(ctx context.Context, t task) (report.Report, error) {
-	around := r.control
-	if !r.hasCommands(t.Target) {
-		around.Before, around.After = nil, nil
-	}
-	return hostrun.Run(ctx, around, func(ctx context.Context, store engine.Store) (report.Report, error) {
-		kinds := r.kindsOf(t.Target, store)
-		items := r.items(t, kinds)
-		if !t.acts {
-			postponeRemote(items, t.Types)
-		}
-		transaction := r.transaction(ctx, t, kinds, store)
-		if t.only != nil {
-			result, err := transaction.Run(ctx, items)
-			result.Attribute(r.lookout.Author)
-			r.warnUnwatched(r.lookout.EndAside(r.now(), result.Changed()))
-			return result, err
-		}
-		r.explainProviders(ctx, items, kinds, t.facts)
-		r.warnUnwatched(r.lookout.Begin(r.now(), items, t.facts))
-		result, err := transaction.Run(ctx, items)
-		result.Attribute(r.lookout.Author)
-		r.warnUnwatched(r.lookout.End(r.now(), items, result.Changed()))
+func (r *runner) run(ctx context.Context, t task) (reconcile.Outcome, error) {
+	return r.loop.Run(ctx, r.controlOf(t.Target), func(store engine.Store) reconcile.Catalog {
+		c := r.catalog(ctx, t, store)
+		r.explainProviders(ctx, c.Items, c.Transaction.Kinds, t.facts)
 		r.types.Retain(claimedKinds(store))
-		return result, err
+		return c
 	})
 }
 
-// items are the entries of a task with their types. A partial run of what is read and changed in a moment gets no more than that:
-// most of its time would go into the others.
-func (r *runner) items(t task, kinds []resource.Kind) []resource.Item {
-	if t.only != nil {
-		handled, wide := r.reach.Of(t.only, t.settled)
-		for ref := range handled {
-			wide = wide || !slices.Contains(meanwhileKinds(), ref.Kind)
-		}
-		if !wide {
-			return catalog.Some(t.Entries, kinds, r.open, func(ref resource.Ref) bool { return handled[ref] })
-		}
-	}
-	return catalog.Items(t.Entries, kinds, r.open)
+// correct corrects drift that is due between two runs.
+func (r *runner) correct(ctx context.Context, t task) {
+	r.loop.Correct(ctx, r.controlOf(t.Target), func(store engine.Store) reconcile.Catalog { return r.catalog(ctx, t, store) })
 }
 
-func (r *runner) transaction(ctx context.Context, t task, kinds []resource.Kind, store engine.Store) engine.Transaction {
+// controlOf returns how to run a target: in noop without the commands before and after.
+func (r *runner) controlOf(t *catalogs.Target) hostrun.Options {
+	control := r.control
+	if t.Spec.Noop {
+		control.Before, control.After = nil, nil
+	}
+	return control
+}
+
+// catalog returns what a task applies.
+func (r *runner) catalog(ctx context.Context, t task, store engine.Store) reconcile.Catalog {
 	isNews := status.NewsSince(t.prev)
-	transaction := engine.Transaction{
-		Host: r.control.Host, Guard: guard.Options{Own: r.own, Access: true}, Bucket: r.bucket, Facts: t.facts, Kinds: kinds, HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Store: store, Now: r.now, Trace: r.trace(ctx),
-		Withheld: withheld(t.Spec.Withheld), OwnerUID: string(t.UID), Only: t.only,
-		Observe: func(res report.ResourceReport) {
-			res.Attribute(r.lookout.Author)
-			r.logResource(res, isNews(res))
+	r.bound.bind(t.Entries, r.typesOf(t.Target, store), r)
+	return reconcile.Catalog{
+		Items: r.bound.itemsFor(t),
+		Transaction: engine.Transaction{
+			Host: r.control.Host, Guard: guard.Options{Own: r.own, Access: true}, Bucket: r.bucket, Facts: t.facts, Kinds: r.bound.kinds,
+			HostName: r.node, Digest: t.Digest, Noop: t.Spec.Noop, Now: r.now, Trace: r.trace(ctx),
+			Withheld: withheld(t.Spec.Withheld), OwnerUID: string(t.UID),
+			Observe: func(res report.ResourceReport) {
+				res.Attribute(r.loop.Watcher.Author)
+				r.logResource(res, isNews(res))
+			},
 		},
-		Idle: r.idle,
 	}
-	if t.only == nil {
-		transaction.Reach = func(is engine.Reach) { r.reach = is }
-	}
-	if t.settled != nil {
-		transaction.Selected = func(i resource.Item) bool { return t.settled[i.Ref] }
-	}
-	return transaction
 }
 
-// kindsOf returns the built-in kinds, those of the target's types, and those of former types whose things are still to be
+// typesOf returns the external types of a target, and former ones whose objects are still to be
 // removed. It does not wait for programs that have to be pulled.
-func (r *runner) kindsOf(t *catalogs.Target, claims engine.Store) []resource.Kind {
+func (r *runner) typesOf(t *catalogs.Target, claims engine.Store) []*definition.Definition {
 	former := slices.DeleteFunc(claimedKinds(claims), func(kind string) bool {
 		return slices.ContainsFunc(t.Types, func(d *definition.Definition) bool { return d.Spec.Kind == kind })
 	})
-	types := r.programs.Choose(slices.Concat(t.Types, r.types.Former(former)))
-	return slices.Concat(r.kinds, external.Kinds(types, fenced{r.programs, r.fence, r.now}))
-}
-
-// postponeRemote postpones the resources of Remote types to a run in which the agent acts for them.
-func postponeRemote(items []resource.Item, types []*definition.Definition) {
-	for i := range items {
-		if slices.ContainsFunc(types, func(d *definition.Definition) bool { return d.Spec.Kind == items[i].Ref.Kind && d.IsRemote() }) {
-			items[i].Postponed = lease.ErrFenced
-		}
-	}
+	return r.programs.Choose(slices.Concat(t.Types, r.types.Former(former)))
 }
 
 func hasRemote(all []*definition.Definition) bool {
@@ -168,11 +126,11 @@ func (f fenced) Dir(ctx context.Context, h host.Reader, d *definition.Definition
 	return f.Files.Dir(ctx, h, d)
 }
 
-// claimedKinds returns the kinds of things that are to be removed or restored once no resource manages them.
+// claimedKinds returns the kinds of objects that are to be removed or restored once no resource manages them.
 func claimedKinds(store engine.Store) []string {
 	kinds := map[string]bool{}
-	for thing := range store.Claims() {
-		kinds[thing.Kind] = true
+	for object := range store.Claims() {
+		kinds[object.Kind] = true
 	}
 	return slices.Collect(maps.Keys(kinds))
 }
@@ -199,13 +157,6 @@ func (r *runner) trace(ctx context.Context) func(line string) {
 		return nil
 	}
 	return func(line string) { r.log.DebugContext(ctx, line) }
-}
-
-// warnUnwatched logs which paths can't be watched.
-func (r *runner) warnUnwatched(err error) {
-	if err != nil {
-		r.log.Warn("drift there is corrected only at the interval", "error", err)
-	}
 }
 
 // withheld returns the resources that are selected for the node but not among its entries.

@@ -7,15 +7,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Author returns the last process that changed what is watched for a resource, before the run, or aside, in progress or just ended
+// Author returns the last process that changed what is watched for a resource, before the run, or correction, in progress or just ended
 // handled it or, failing that, since then. It is nil if none is known.
-func (l *Lookout) Author(ref resource.Ref) *host.Author {
-	if l == nil {
+func (w *Watcher) Author(ref resource.Ref) *host.Author {
+	if w == nil {
 		return nil
 	}
-	maps.Copy(l.authors.later, l.watch.Authors())
-	for _, known := range []map[string]*host.Author{l.authors.handled, l.authors.later} {
-		for _, path := range l.paths[ref] {
+	maps.Copy(w.authors.later, w.watch.Authors())
+	for _, known := range []map[string]*host.Author{w.authors.handled, w.authors.later} {
+		for _, path := range w.watched.paths[ref] {
 			if known[path] != nil {
 				return known[path]
 			}
@@ -26,7 +26,7 @@ func (l *Lookout) Author(ref resource.Ref) *host.Author {
 
 // authors are those of changes, by path.
 type authors struct {
-	handled map[string]*host.Author // of changes that the run or aside in progress handles
+	handled map[string]*host.Author // of changes that the run or correction in progress handles
 	later   map[string]*host.Author // of changes since
 }
 
@@ -38,8 +38,8 @@ func (a *authors) begin(recent map[string]*host.Author) {
 	a.handled, a.later = a.later, map[string]*host.Author{}
 }
 
-// beginAside is called when an aside begins that handles the changes of these paths.
-func (a *authors) beginAside(recent map[string]*host.Author, paths []string) {
+// beginCorrection is called when a correction begins that handles the changes of these paths.
+func (a *authors) beginCorrection(recent map[string]*host.Author, paths []string) {
 	maps.Copy(a.later, recent)
 	for _, path := range paths {
 		delete(a.handled, path)

@@ -98,13 +98,13 @@ func TestDriftHasTheAuthorOfTheChangesBeforeIt(t *testing.T) {
 			}
 			var got [3]map[resource.Ref]*host.Author
 			do(c.before)
-			l.See(start)
+			l.Poll(start)
 			l.Forget() // no run was possible
 			run(t, l, h, func() { do(c.during) }, nil, items...)
 			got[0] = authors()
 			do(c.aside)
-			l.BeginAside(start.Add(time.Hour), map[resource.Ref]bool{a: true})
-			must(t, l.EndAside(start, nil))
+			l.BeginCorrection(start.Add(time.Hour), map[resource.Ref]bool{a: true}, true)
+			must(t, l.EndCorrection(start, nil, true))
 			got[1] = authors()
 			do(c.after)
 			run(t, l, h, nothing, nil, items...)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,149 +12,148 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// needsClaim reports whether the claim on a resource's thing has to be kept up to date. A resource
-// in noop has changed nothing that would have to be undone.
-func (r *run) needsClaim(e *entry) bool {
-	return r.OwnerUID != "" && e.Deletes == nil && e.compared && !e.situation.Noop
+// ownership keeps the claims on the objects that a run changes, so that a later run can remove or restore those that leave the
+// catalog.
+type ownership struct {
+	store   Store
+	uid     string // of the owner of the catalog; "" claims nothing
+	order   order
+	records *records
 }
 
-// prepareClaim makes the claim on a thing that is about to be changed, with its former state.
-func (r *run) prepareClaim(ctx context.Context, e *entry) error {
-	if !r.needsClaim(e) || e.Deletion == resource.Orphan {
-		return nil
+// A claiming is the claim on an object that is about to be changed.
+type claiming struct {
+	claim.Claim
+	before map[string]json.RawMessage // what it restored before these changes
+}
+
+// applies reports whether the claim on a resource's object has to be kept up to date. A resource
+// in noop has changed nothing that would have to be undone.
+func (o *ownership) applies(t *turn) bool {
+	return o.uid != "" && t.Deletes == nil && t.compared && !t.noop
+}
+
+// prepare makes the claim on an object that is about to be changed, with its former state; nil if it needs none.
+func (o *ownership) prepare(ctx context.Context, t *turn, h resource.Writer) (*claiming, error) {
+	if !o.applies(t) || t.Deletion == resource.Orphan {
+		return nil, nil
 	}
-	c, err := r.newClaim(e)
+	c, err := o.claim(t)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	before := c.Former
 	if c.Deletion == resource.Restore {
-		_, claimed := r.Store.Claims()[c.Key()]
-		e.former = c.Former
-		former, err := e.Resource.Former(ctx, r.writer(e), r.intendedChanges(e, claimed))
+		_, claimed := o.store.Claims()[c.Key()]
+		former, err := t.Resource.Former(ctx, h, o.intended(t, claimed))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.Recall(former)
 	}
-	e.claim = &c
-	return nil
+	return &claiming{c, before}, nil
 }
 
-// saveClaims saves the claims of a group to disk.
-func (r *run) saveClaims(group []*entry) error {
+// claim returns the claim on a resource's object, with the former values that are known.
+func (o *ownership) claim(t *turn) (claim.Claim, error) {
+	gone, err := t.Resource.Gone()
+	if err != nil {
+		return claim.Claim{}, err
+	}
+	c := claim.Claim{
+		Kind: t.Ref.Kind, Namevar: t.object.Name, OwnerUID: o.uid, Ref: t.Ref, Deletion: t.Deletion,
+		Schedule: t.Schedule, Provider: t.choice.name, Gone: gone,
+	}
+	for before := range o.order.before(t.node) {
+		if before.Deletion != resource.Orphan {
+			c.After = append(c.After, before.Ref)
+		}
+	}
+	slices.SortFunc(c.After, resource.Ref.Compare)
+	c.Former = o.store.Claims()[c.Key()].Former
+	return c, nil
+}
+
+// intended returns the changes of the original state. Once there is a claim, those that
+// correct drift are not among them.
+func (o *ownership) intended(t *turn, claimed bool) []resource.Change {
+	if !claimed {
+		return t.situation.Changes
+	}
+	return slices.DeleteFunc(slices.Clone(t.situation.Changes), func(c resource.Change) bool { return o.records.corrective(t, c) })
+}
+
+// save stores the claims of a group on disk, before the host changes.
+func (o *ownership) save(group []*turn) error {
 	var claims []claim.Claim
-	for _, e := range group {
-		if e.claim != nil && !reflect.DeepEqual(*e.claim, r.Store.Claims()[e.claim.Key()]) {
-			claims = append(claims, *e.claim)
+	for _, t := range group {
+		if t.claiming != nil && !reflect.DeepEqual(t.claiming.Claim, o.store.Claims()[t.claiming.Key()]) {
+			claims = append(claims, t.claiming.Claim)
 		}
 	}
 	if len(claims) == 0 {
 		return nil
 	}
-	if err := r.Store.Claim(claims); err != nil {
+	if err := o.store.Claim(claims); err != nil {
 		return fmt.Errorf("cannot note on disk what was there before: %w", err)
 	}
 	return nil
 }
 
-// unclaim makes the claim on a thing of which nothing was changed after all restore what it did before.
-func (r *run) unclaim(e *entry) {
-	if e.claim != nil {
-		e.claim.Former = e.former
-		r.Store.SetClaim(*e.claim)
+// revert makes the claim on an object of which nothing was changed after all restore what it did before.
+func (o *ownership) revert(c *claiming) {
+	if c != nil {
+		c.Former = c.before
+		o.store.SetClaim(c.Claim)
 	}
 }
 
-// newClaim returns the claim on a resource's thing, with the former values that are known.
-func (r *run) newClaim(e *entry) (claim.Claim, error) {
-	gone, err := e.Resource.Gone()
-	if err != nil {
-		return claim.Claim{}, err
-	}
-	c := claim.Claim{
-		Kind: e.Ref.Kind, Namevar: e.thing.Name, OwnerUID: r.OwnerUID, Ref: e.Ref, Deletion: e.Deletion,
-		Schedule: e.Schedule, Provider: e.report.Provider, Gone: gone,
-	}
-	for _, n := range r.plan.Before[e.node] {
-		if r.entries[n].Deletion != resource.Orphan {
-			c.After = append(c.After, r.entries[n].Ref)
-		}
-	}
-	slices.SortFunc(c.After, resource.Ref.Compare)
-	c.Former = r.Store.Claims()[c.Key()].Former
-	return c, nil
-}
-
-// intendedChanges returns the changes of the original state. Once there is a claim, those that
-// correct drift are not among them.
-func (r *run) intendedChanges(e *entry, claimed bool) []resource.Change {
-	if !claimed {
-		return e.situation.Changes
-	}
-	return slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return r.corrective(e, c) })
-}
-
-// refreshClaim updates the claim on a thing after its resource was handled.
-func (r *run) refreshClaim(e *entry) {
-	if !r.needsClaim(e) {
+// update updates the claim on an object after its resource was handled.
+func (o *ownership) update(t *turn) {
+	if !o.applies(t) {
 		return
 	}
-	key := e.thing
-	was, had := r.Store.Claims()[key]
-	if e.Deletion == resource.Orphan {
+	was, had := o.store.Claims()[t.object]
+	if t.Deletion == resource.Orphan {
 		if had {
-			r.Store.DropClaim(key)
+			o.store.DropClaim(t.object)
 		}
 		return
 	}
-	if c, err := r.newClaim(e); err == nil && !(had && reflect.DeepEqual(c, was)) {
-		r.Store.SetClaim(c)
+	if c, err := o.claim(t); err == nil && !(had && reflect.DeepEqual(c, was)) {
+		o.store.SetClaim(c)
 	}
 }
 
-// takeOverClaim drops the claim on a generated thing: it now belongs to the resource that generated
-// it.
-func (r *run) takeOverClaim(child *entry) {
-	key := child.thing
-	if _, had := r.Store.Claims()[key]; had && r.needsClaim(child) {
-		r.Store.DropClaim(key)
+// dropGenerated drops the claim on a generated object: it now belongs to the resource that generated it.
+func (o *ownership) dropGenerated(t *turn) {
+	if _, had := o.store.Claims()[t.object]; had && o.applies(t) {
+		o.store.DropClaim(t.object)
 	}
 }
 
-// claimTakenOver reports whether another resource took over the thing that an item deletes.
-func (r *run) claimTakenOver(e *entry) bool {
-	if e.Deletes == nil {
+// isTakenOver reports whether another resource took over the object that a node deletes.
+func (o *ownership) isTakenOver(n *node) bool {
+	if n.Deletes == nil {
 		return false
 	}
-	_, still := r.Store.Claims()[*e.Deletes]
+	_, still := o.store.Claims()[*n.Deletes]
 	return !still
 }
 
-// spareManaged removes nothing that left the catalog under one name, but is in it under another, such as a path through a symlink.
-func (r *run) spareManaged(ctx context.Context, group []*entry) {
-	for _, e := range group {
-		if e.Deletes == nil {
-			continue
-		}
-		if owner := r.inCatalog(ctx, e); owner != nil {
-			e.situation.Changes, e.report.OutOfSync = nil, false
-			r.recall(*e.Deletes, owner)
-		}
+// pass adds to the claim on a resource's object what another claim on it restores.
+func (o *ownership) pass(from resource.Ref, owner *node) {
+	if c, ok := o.store.Claims()[owner.object]; ok {
+		c.Recall(o.store.Claims()[from].Former)
+		o.store.SetClaim(c)
 	}
 }
 
-// recall adds to the claim on a resource's thing what another claim on it restores.
-func (r *run) recall(from resource.Ref, owner *entry) {
-	if c, ok := r.Store.Claims()[owner.thing]; ok && !r.remembersNothing(owner) {
-		c.Recall(r.Store.Claims()[from].Former)
-		r.Store.SetClaim(c)
+// settle drops the claim that a deletion has carried out. It reports whether it has.
+func (o *ownership) settle(t *turn) (gone bool) {
+	if t.result.state != report.InSync && t.result.state != report.Changed {
+		return false
 	}
-}
-
-// dropClaim drops the claim that an item has carried out.
-func (r *run) dropClaim(e *entry) {
-	if e.report.State == report.InSync || e.report.State == report.Changed {
-		e.report.Gone = true
-		r.Store.DropClaim(*e.Deletes)
-	}
+	o.store.DropClaim(*t.Deletes)
+	return true
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// Things are known by their canonical names. Of some types, only a provider on the host knows these, and tells them with
-// the state that it reads. A run reads such resources first, before it looks for duplicates, relations, what is remembered of a thing,
-// and what to remove. While the name of a resource is unknown, nothing of its kind is purged or removed.
+// Objects on a host are known by their canonical names. Of some types, only a provider on the host knows these, and tells them with
+// the state that it reads. A run reads such resources first, before it looks for duplicates, relations, what is remembered of an
+// object, and what to remove. While the name of a resource is unknown, nothing of its kind is purged or removed.
 
 // readings are the errors of resources that were read before the run, nil for those that could be read.
 type readings map[resource.Resource]error
 
 // readNames reads the relevant ones of the items whose canonical names only their providers know, each kind and provider at once. One
-// without a suitable provider is left to its turn. A partial run reads only what no run before has named.
+// without a suitable provider is left to its turn.
 func (t Transaction) readNames(ctx context.Context, items []resource.Item, relevant func(resource.Item) bool, into readings) {
 	toRead := func(i resource.Item) bool {
-		return i.Resource != nil && i.Resource.Traits().CanonicalNames && relevant(i) && !(t.isPartial() && i.Resource.IsNamed())
+		return i.Resource != nil && i.Resource.Traits().CanonicalNames && relevant(i)
 	}
 	if !slices.ContainsFunc(items, toRead) {
 		return
@@ -71,95 +71,124 @@ func sendStates(p *plan.Plan, items []resource.Item) {
 	}
 }
 
-// isRelevant reports whether the name of an item matters before the run: whether it is of a kind that the run handles or has claims
-// on.
-func (t Transaction) isRelevant(items []resource.Item) func(resource.Item) bool {
+// hasRelevantName reports whether the name of an item matters before the run: whether it is of a kind that the run handles or has
+// claims on.
+func (t Transaction) hasRelevantName(items []resource.Item) func(resource.Item) bool {
 	kinds := map[string]bool{}
 	for _, item := range items {
-		if t.includes(item) {
+		if t.selects(item) {
 			kinds[item.Ref.Kind] = true
 		}
 	}
-	if !t.isPartial() {
-		for key := range t.Store.Claims() {
-			kinds[key.Kind] = true
-		}
+	for key := range t.Store.Claims() {
+		kinds[key.Kind] = true
 	}
 	return func(item resource.Item) bool { return kinds[item.Ref.Kind] }
 }
 
-// own registers a resource as the one that manages its thing. Several that manage one thing fail, all of them, before any is
-// changed: nobody knows which one is meant.
-func (r *run) own(e *entry) {
-	if e.Resource == nil || e.Deletes != nil || e.generator != nil || !e.Resource.IsNamed() {
-		return
-	}
-	if thing := e.Thing(); thing != e.thing { // its name has just become known
-		e.thing = thing
-		r.plan.Keys[plan.Key(thing)] = e.node
-		e.receive(r.Store.Armed()[thing])
-	}
-	switch owner := r.owners[e.thing]; owner {
-	case e:
-	case nil:
-		r.owners[e.thing] = e
-		r.adoptRecords(e)
-	default:
-		r.failDuplicate(e, sameNameError(e, owner))
-		r.failDuplicate(owner, sameNameError(owner, e))
-	}
+// names know which resource of the catalog manages which object, by their canonical names and by the identities that
+// providers give them.
+type names struct {
+	order      order
+	owners     map[resource.Ref]*node
+	identified map[plan.Key][]*node // nil before the first change
 }
 
-func sameNameError(e, other *entry) error {
-	return fmt.Errorf("%q is on this host the same as %q of %s, canonically %q: keep one of the two resources, or let their nodeSelector or when exclude each other",
-		e.Resource.Namevar(), other.Resource.Namevar(), other.Ref, e.thing.Name)
+// named reports whether the object of a resource of the catalog is known, and has just become known.
+func (n *names) named(of *node) (known, now bool) {
+	if of.Resource == nil || of.Deletes != nil || of.isGenerated() || !of.Resource.IsNamed() {
+		return false, false
+	}
+	object := of.Thing()
+	if object == of.object {
+		return true, false
+	}
+	of.object = object
+	n.order.Keys[plan.Key(object)] = of.index
+	return true, true
 }
 
-// formerly returns the thing as earlier versions stored it, if that differs and is no other thing of the catalog.
-func (r *run) formerly(e *entry) (thing resource.Ref, ok bool) {
-	if e.Resource == nil {
-		return thing, false
+// own returns the resource that manages the object of another: the first that was asked about.
+func (n *names) own(of *node) (owner *node, first bool) {
+	owner = n.owners[of.object]
+	if owner == nil {
+		n.owners[of.object] = of
+		return of, true
 	}
-	thing = resource.Ref{Kind: e.Ref.Kind, Name: e.Resource.FormerName()}
-	if thing == e.thing {
-		return thing, false
-	}
-	n, taken := r.plan.Keys[plan.Key(thing)]
-	return thing, !taken || n == e.node
+	return owner, false
 }
 
-// adoptRecords takes over what is remembered of a thing under the name that an earlier version gave it.
-func (r *run) adoptRecords(e *entry) {
-	former, ok := r.formerly(e)
-	if !ok || r.Store.Observed(e.thing) != nil {
-		return
+// formerly returns the object as earlier versions stored it, if that differs and is no other object of the catalog.
+func (n *names) formerly(of *node) (object resource.Ref, ok bool) {
+	if of.Resource == nil {
+		return object, false
 	}
-	if values := r.Store.Observed(former); values != nil {
-		r.Store.SetObserved(e.thing, values)
+	object = resource.Ref{Kind: of.Ref.Kind, Name: of.Resource.FormerName()}
+	if object == of.object {
+		return object, false
 	}
-	if values := r.Store.Audited(former); values != nil {
-		r.Store.SetAudited(e.thing, values)
-	}
-	if at := r.Store.Checked(former); !at.IsZero() {
-		r.Store.SetChecked(e.thing, at)
-	}
+	i, taken := n.order.Keys[plan.Key(object)]
+	return object, !taken || i == of.index
 }
 
-// armedNames returns the things under which a refresh of a resource may be pending: its own, that of a resource of which nothing
+// all returns the objects under which a refresh of a resource may be pending: its own, that of a resource of which nothing
 // was known, and those of one whose canonical name was not known.
-func (r *run) armedNames(e *entry) []resource.Ref {
-	things := []resource.Ref{e.thing}
-	if e.Resource == nil {
-		return things
+func (n *names) all(of *node) []resource.Ref {
+	all := []resource.Ref{of.object}
+	add := func(object resource.Ref) {
+		if !slices.Contains(all, object) {
+			all = append(all, object)
+		}
 	}
-	things = append(things, resource.UnboundThing(e.Ref))
-	if former, ok := r.formerly(e); ok {
-		things = append(things, former)
+	if of.Resource == nil {
+		return all
 	}
-	if e.Resource.Traits().CanonicalNames {
-		things = append(things, resource.Ref{Kind: e.Ref.Kind, Name: e.Resource.CanonicalOf(e.Resource.Namevar())})
+	add(resource.UnboundThing(of.Ref))
+	if former, ok := n.formerly(of); ok {
+		add(former)
 	}
-	return unique(things)
+	if of.Resource.Traits().CanonicalNames {
+		add(resource.Ref{Kind: of.Ref.Kind, Name: of.Resource.CanonicalOf(of.Resource.Namevar())})
+	}
+	return all
+}
+
+// identify records what a provider tells a resource apart by. It returns the others that have the same.
+func (n *names) identify(of *node, identity string) []*node {
+	if of.identity = identity; identity == "" {
+		return nil
+	}
+	same := plan.Key{Kind: of.Ref.Kind, Name: identity}
+	others := n.identified[same]
+	n.identified[same] = append(others, of)
+	return others
+}
+
+// register registers a resource, and takes over what is remembered of its object once that is known. Several that manage one object
+// fail, all of them, before any is changed: nobody knows which one is meant.
+func (r *run) register(n *node) {
+	known, now := r.names.named(n)
+	if !known {
+		return
+	}
+	if now {
+		r.refreshes.receive(n, r.Store.Armed()[n.object])
+	}
+	owner, first := r.names.own(n)
+	if first {
+		if former, ok := r.names.formerly(n); ok {
+			r.records.adopt(n.object, former)
+		}
+	}
+	if owner != n {
+		r.refuse(n, sameNameError(n, owner))
+		r.refuse(owner, sameNameError(owner, n))
+	}
+}
+
+func sameNameError(n, other *node) error {
+	return fmt.Errorf("%q is on this host the same as %q of %s, canonically %q: keep one of the two resources, or let their nodeSelector or when exclude each other",
+		n.Resource.Namevar(), other.Resource.Namevar(), other.Ref, n.object.Name)
 }
 
 // errNotNamed is why a resource has no canonical name although it was read.
@@ -169,52 +198,41 @@ var errNotNamed = errors.New("its provider does not say")
 // returns one whose name remains unknown, and why.
 func (r *run) nameRest(ctx context.Context, kind string) (resource.Ref, error) {
 	rest := r.unnamed(kind)
-	for _, e := range rest {
-		if err := resource.Guarded(func() error { return r.chooseProvider(e) }); err != nil {
-			return e.Ref, err
+	for _, n := range rest {
+		if err := r.providers.bind(n); err != nil {
+			return n.Ref, err
 		}
 	}
 	for _, group := range byProvider(rest) {
-		if group[0].readAt != r.writes+1 {
-			r.readAllOf(ctx, group) // each keeps its own
+		if group[0].reading.in != r.epochs.now {
+			r.reads.all(ctx, group) // each keeps its own error
 		}
 	}
-	for _, e := range r.unnamed(kind) {
-		return e.Ref, cmp.Or(e.readErr, errNotNamed)
+	for _, n := range r.unnamed(kind) {
+		return n.Ref, cmp.Or(n.reading.err, errNotNamed)
 	}
 	return r.renamed(ctx, kind)
+}
+
+// unnamed returns the resources of a kind whose canonical names are unknown.
+func (r *run) unnamed(kind string) []*node {
+	return r.order.ofKind(kind, func(n *node) bool { return !n.Resource.IsNamed() })
 }
 
 // renamed returns a resource of a kind to which its provider gives another name, although the type does not say that it may. It reads
 // those of a program that had no turn yet. Those that cannot be read have their own names.
 func (r *run) renamed(ctx context.Context, kind string) (resource.Ref, error) {
-	all := r.entriesOf(kind, func(e *entry) bool { return e.Resource.Traits().Family != "" })
-	rest := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool {
-		return e.compared || r.isFresh(e) || resource.Guarded(func() error { return r.chooseProvider(e) }) != nil
+	all := r.order.ofKind(kind, func(n *node) bool { return n.Resource.Traits().Family != "" })
+	rest := slices.DeleteFunc(slices.Clone(all), func(n *node) bool {
+		return n.reading.in > 0 && n.reading.err == nil || r.reads.hold(n) || r.providers.bind(n) != nil
 	})
 	for _, group := range byProvider(rest) {
-		r.readAllOf(ctx, group) // each keeps its own
+		r.reads.all(ctx, group) // each keeps its own error
 	}
-	for _, e := range all {
-		if _, ok := errors.AsType[*resource.OtherNameError](e.readErr); ok {
-			return e.Ref, e.readErr
+	for _, n := range all {
+		if _, ok := errors.AsType[*resource.OtherNameError](n.reading.err); ok {
+			return n.Ref, n.reading.err
 		}
 	}
 	return resource.Ref{}, nil
-}
-
-// unnamed returns the resources of a kind whose canonical names are unknown.
-func (r *run) unnamed(kind string) []*entry {
-	return r.entriesOf(kind, func(e *entry) bool { return !e.Resource.IsNamed() })
-}
-
-// entriesOf returns some of the resources of a kind that the catalog manages.
-func (r *run) entriesOf(kind string, some func(*entry) bool) []*entry {
-	var all []*entry
-	for _, e := range r.entries {
-		if e.Ref.Kind == kind && e.Resource != nil && e.Deletes == nil && some(e) {
-			all = append(all, e)
-		}
-	}
-	return all
 }

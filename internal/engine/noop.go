@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
@@ -18,135 +17,174 @@ import (
 // In noop, the host has none of the run's changes. A check that fails only because an apply would
 // first change other resources is therefore not a failure.
 
-// noteAppliedFirst records which resources an apply would change before this one, in noop.
-func (r *run) noteAppliedFirst(e *entry) {
-	if e.situation.Noop {
-		e.situation.AppliedFirst = r.pendingBefore(e, func(*entry) bool { return true })
+// A prediction is what a turn in noop says about an apply.
+type prediction struct {
+	pending      bool     // the resource would be changed, or may be once others are
+	unknown      bool     // only an apply can tell the outcome, whatever comes before; see [resource.UnknownError]
+	doubts       []string // why an apply may find another state
+	unknownAfter *turn    // such a resource that it comes after; nil if there is none
+}
+
+// planned is what an apply would have changed by now.
+type planned struct {
+	writes []any                      // for [resource.Planned]
+	names  map[string]map[string]bool // by kind and name: whether it would be there
+
+	memo   *resource.Memo // what predictions have looked up since the last change of these
+	memoOf plannedTime
+}
+
+// A plannedTime is a time in noop, by how much was planned and written before.
+type plannedTime struct {
+	writes int
+	epoch  epoch
+}
+
+func newPlanned() planned { return planned{names: map[string]map[string]bool{}} }
+
+func (p *planned) namesOf(kind string) map[string]bool { return p.names[kind] }
+
+// add records what an apply would have made of a resource before it gets to others.
+func (p *planned) add(of resource.Resource, changes []resource.Change) {
+	p.writes = append(p.writes, bound.Planned(of, changes))
+	kind := of.Ref().Kind
+	names := p.names[kind]
+	if names == nil {
+		names = map[string]bool{}
+		p.names[kind] = names
+	}
+	for _, name := range of.Keys() {
+		names[name] = !changes[0].Removes()
 	}
 }
 
-// noteAnyAppliedFirst is noteAppliedFirst for a missing provider: any other resource may bring that,
+// resolves reports whether an error is about something missing that would have been made by now.
+func (p *planned) resolves(err error) bool {
+	missing, ok := errors.AsType[*resource.MissingError](err)
+	return ok && (p.creates(missing) || p.resolves(missing.Err))
+}
+
+// creates reports whether what is missing would have been made.
+func (p *planned) creates(missing *resource.MissingError) bool {
+	if !strings.HasSuffix(missing.Name, "/") {
+		return p.names[missing.Kind][missing.Name]
+	}
+	for made, there := range p.names[missing.Kind] {
+		if there && strings.HasPrefix(made, missing.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// markUnknown records why only an apply can tell the outcome, whatever comes before.
+func (t *turn) markUnknown(reason string) {
+	t.forecast.unknown = true
+	if t.result.unknown == "" {
+		t.result.unknown = reason
+	}
+}
+
+// awaitBefore records which resources an apply would change before this one, in noop.
+func (t *traversal) awaitBefore(of *turn) {
+	if of.noop {
+		of.situation.AppliedFirst = t.pendingBefore(of, func(*turn) bool { return true })
+	}
+}
+
+// awaitAny is awaitBefore for a missing provider: any other resource may bring that,
 // whatever the order.
-func (r *run) noteAnyAppliedFirst(e *entry) {
-	r.noteAppliedFirst(e)
-	if e.situation.Noop && len(e.situation.AppliedFirst) == 0 {
-		e.situation.AppliedFirst = refsOf(r.entries, func(o *entry) bool { return o.pending })
+func (t *traversal) awaitAny(of *turn) {
+	t.awaitBefore(of)
+	if of.noop && len(of.situation.AppliedFirst) == 0 {
+		of.situation.AppliedFirst = refsOf(t.turns, func(o *turn) bool { return o.forecast.pending })
 	}
 }
 
 // pendingBefore returns the pending resources that a resource depends on, directly or not, in the
 // order of the catalog.
-func (r *run) pendingBefore(e *entry, of func(*entry) bool) []resource.Ref {
-	seen := r.before([]int{e.node})
-	return refsOf(r.entries, func(o *entry) bool { return seen[o.node] && o != e && o.pending && of(o) })
-}
-
-func refsOf(entries []*entry, which func(*entry) bool) []resource.Ref {
-	var refs []resource.Ref
-	for _, e := range entries {
-		if which(e) {
-			refs = append(refs, e.Ref)
-		}
-	}
-	return refs
+func (t *traversal) pendingBefore(of *turn, which func(*turn) bool) []resource.Ref {
+	before := t.order.ancestors(of.index)
+	return refsOf(t.turns, func(o *turn) bool { return before[o.index] && o != of && o.forecast.pending && which(o) })
 }
 
 // reportNoop reports changes that noop prevents, and whether they would fail.
-func (r *run) reportNoop(ctx context.Context, group []*entry) {
-	group = slices.DeleteFunc(group, func(e *entry) bool { return len(e.situation.Changes) == 0 })
-	errs := r.precheck(ctx, group)
-	for i, e := range group {
-		if err := r.obstacle(e, errs[i]); err != nil {
-			e.fail(fmt.Errorf("cannot be applied: %w", err))
+func (t *traversal) reportNoop(ctx context.Context, group []*turn) {
+	group = slices.DeleteFunc(group, func(of *turn) bool { return len(of.situation.Changes) == 0 })
+	errs := t.precheck(ctx, group)
+	for i, of := range group {
+		if err := t.obstacle(of, errs[i]); err != nil {
+			of.result.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
-		if reasons := slices.Concat(e.doubts, unknownChanges(e.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
-			e.noteUnknown(strings.Join(slices.Compact(reasons), ", "))
+		if reasons := slices.Concat(of.forecast.doubts, unknownChanges(of.situation.Changes), unknownReasons(errs[i])); len(reasons) > 0 {
+			of.markUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
-		for _, c := range e.situation.Changes {
-			ev := r.event(e, c, nil)
+		for _, c := range of.situation.Changes {
+			ev := t.event(of, c, nil)
 			ev.Status, ev.Message = report.Pending, cmp.Or(c.Pending, c.Message)
-			e.report.Events = append(e.report.Events, ev)
+			of.result.add(ev)
 		}
-		e.attachNotes()
-		r.notePending(e)
+		of.attachNotes()
+		of.forecast.pending = true
+		t.plan.add(of.Resource, of.situation.Changes)
 	}
 }
 
 // precheckRead records whether an apply may find another state at this point.
-func (r *run) precheckRead(ctx context.Context, e *entry) {
-	if !e.situation.Noop || !e.compared || len(r.planned) == 0 || decide.Refusal(e.situation).Action != decide.Keep {
+func (t *traversal) precheckRead(ctx context.Context, of *turn) {
+	if !of.noop || !of.compared || len(t.plan.writes) == 0 || of.isRefused() {
 		return
 	}
-	err := resource.Guarded(func() error { return e.Resource.PrecheckRead(ctx, r.planReader()) })
-	e.doubts = unknownReasons(err)
+	err := resource.Guarded(func() error { return of.Resource.PrecheckRead(ctx, t.planReader()) })
+	doubts := unknownReasons(err)
 	if _, provisional := errors.AsType[*resource.ProvisionalError](err); provisional {
-		if before := r.pendingBefore(e, func(*entry) bool { return true }); len(before) > 0 {
-			e.doubts = append(e.doubts, "comes after "+text.List(before))
+		if before := t.pendingBefore(of, func(*turn) bool { return true }); len(before) > 0 {
+			doubts = append(doubts, "comes after "+text.List(before))
 		}
 	}
-	if len(e.doubts) > 0 && len(e.situation.Changes) == 0 {
-		e.pending = true // it may be changed
-		e.noteUnknown(strings.Join(e.doubts, ", "))
+	of.forecast.doubts = doubts
+	if len(doubts) > 0 && len(of.situation.Changes) == 0 {
+		of.forecast.pending = true // it may be changed
+		of.markUnknown(strings.Join(doubts, ", "))
 	}
 }
 
 // precheck returns what would make the changes of a group fail, as far as their provider can tell.
 // The errors are parallel to the group.
-func (r *run) precheck(ctx context.Context, group []*entry) []error {
+func (t *traversal) precheck(ctx context.Context, group []*turn) []error {
 	if len(group) == 0 || !group[0].Resource.Abilities().Precheck { // a group is of one kind and provider
 		return make([]error, len(group))
 	}
 	items := make([]resource.BatchItem, len(group))
-	for i, e := range group {
-		items[i] = e.batchItem()
+	for i, of := range group {
+		items[i] = of.batchItem()
 	}
-	return bound.PrecheckAll(ctx, r.planReader(), items)
+	return bound.PrecheckAll(ctx, t.planReader(), items)
 }
 
 // planReader is the host together with what would have been changed by now.
-func (r *run) planReader() resource.Reader {
-	return r.planningCall().Reader(r.hosts.simulated)
+func (t *traversal) planReader() resource.Reader {
+	return t.planningCall().Reader(t.calls.hosts.simulated)
 }
 
 // planningCall returns the context of a call that predicts what an apply would do. Calls share what they look up until something more is
 // planned or written.
-func (r *run) planningCall() resource.Call {
-	if now := (planned{len(r.planned), r.writes}); r.foreseen == nil || r.foreseenAt != now {
-		r.foreseen, r.foreseenAt = resource.NewMemo(), now
+func (t *traversal) planningCall() resource.Call {
+	if now := (plannedTime{len(t.plan.writes), t.epochs.now}); t.plan.memo == nil || t.plan.memoOf != now {
+		t.plan.memo, t.plan.memoOf = resource.NewMemo(), now
 	}
-	c := r.call()
-	c.Memo, c.Planned, c.PlannedNames = r.foreseen, r.plannedByNow, r.pendingNames
+	c := t.calls.new()
+	c.Memo, c.Planned, c.PlannedNames = t.plan.memo, func() []any { return t.plan.writes }, t.plan.namesOf
 	return c
-}
-
-// A planned is a moment of a run in noop, by how much was planned and written before.
-type planned struct{ changes, writes int }
-
-func (r *run) pendingNames(kind string) map[string]bool { return r.pendingKeys[kind] }
-
-func (r *run) plannedByNow() []any { return r.planned }
-
-// notePending records what an apply would have made before it gets to other resources.
-func (r *run) notePending(e *entry) {
-	e.pending = true
-	r.planned = append(r.planned, bound.Planned(e.Resource, e.situation.Changes))
-	names := r.pendingKeys[e.Ref.Kind]
-	if names == nil {
-		names = map[string]bool{}
-		r.pendingKeys[e.Ref.Kind] = names
-	}
-	for _, name := range e.Resource.Keys() {
-		names[name] = !e.situation.Changes[0].Removes()
-	}
 }
 
 // obstacle returns what would make the changes of a resource fail, or nil. It leaves out what the
 // run would have resolved before. If it may resolve the rest, the outcome is unknown.
-func (r *run) obstacle(e *entry, err error) error {
+func (t *traversal) obstacle(of *turn, err error) error {
 	var left []error
 	for _, err := range resource.Parts(err) {
-		if _, unknown := errors.AsType[*resource.UnknownError](err); !unknown && !r.willResolve(err) {
+		if _, unknown := errors.AsType[*resource.UnknownError](err); !unknown && !t.plan.resolves(err) {
 			left = append(left, err)
 		}
 	}
@@ -157,11 +195,11 @@ func (r *run) obstacle(e *entry, err error) error {
 		_, is := errors.AsType[*resource.ProvisionalError](err)
 		return is
 	}
-	may := r.pendingBefore(e, func(o *entry) bool { return slices.ContainsFunc(left, provisional) || o.decidedOutside })
+	may := t.pendingBefore(of, func(o *turn) bool { return slices.ContainsFunc(left, provisional) || o.forecast.unknown })
 	if len(may) == 0 {
 		return errors.Join(left...)
 	}
-	e.noteUnknown("comes after " + text.List(may))
+	of.markUnknown("comes after " + text.List(may))
 	return nil
 }
 
@@ -187,48 +225,29 @@ func unknownReasons(err error) []string {
 	return reasons
 }
 
-// noteUnknownBefore records that an apply may find another state, because foreign code of a resource that this one depends on,
+// doubtAfterUnknown records that an apply may find another state, because foreign code of a resource that this one depends on,
 // directly or not, may change it.
-func (r *run) noteUnknownBefore(e *entry) {
-	if !e.situation.Noop {
+func (t *traversal) doubtAfterUnknown(of *turn) {
+	if !of.noop {
 		return
 	}
-	e.unknownAfter = r.unknownBefore(e)
-	if e.unknownAfter != nil && e.compared && e.report.State != report.Failed && e.report.Unknown == "" {
-		e.report.Unknown = "comes after " + e.unknownAfter.Ref.String()
+	before := t.unknownBefore(of)
+	of.forecast.unknownAfter = before
+	if before != nil && of.compared && of.result.state != report.Failed && of.result.unknown == "" {
+		of.result.unknown = "comes after " + before.Ref.String()
 	}
 }
 
 // unknownBefore returns the first resource with an unknown outcome that a resource depends on, directly or not; nil if there is none.
-func (r *run) unknownBefore(e *entry) *entry {
-	for _, n := range r.plan.Before[e.node] {
-		switch before := r.entries[n]; {
-		case before == e:
-		case before.decidedOutside:
+func (t *traversal) unknownBefore(of *turn) *turn {
+	for n := range t.order.before(of.node) {
+		switch before := t.turns[n.index]; {
+		case before == nil || before == of:
+		case before.forecast.unknown:
 			return before
-		case before.unknownAfter != nil:
-			return before.unknownAfter
+		case before.forecast.unknownAfter != nil:
+			return before.forecast.unknownAfter
 		}
 	}
 	return nil
-}
-
-// willResolve reports whether an error is about something missing that the run would have made by
-// now.
-func (r *run) willResolve(err error) bool {
-	missing, ok := errors.AsType[*resource.MissingError](err)
-	return ok && (r.willCreate(missing) || r.willResolve(missing.Err))
-}
-
-// willCreate reports whether the run would have made what is missing.
-func (r *run) willCreate(missing *resource.MissingError) bool {
-	if !strings.HasSuffix(missing.Name, "/") {
-		return r.pendingKeys[missing.Kind][missing.Name]
-	}
-	for made, there := range r.pendingKeys[missing.Kind] {
-		if there && strings.HasPrefix(made, missing.Name) {
-			return true
-		}
-	}
-	return false
 }

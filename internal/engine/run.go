@@ -4,267 +4,150 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"maps"
+	"slices"
 
-	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/plan"
-	"github.com/fettle-dev/fettle/internal/engine/readahead"
 	"github.com/fettle-dev/fettle/internal/engine/report"
-	"github.com/fettle-dev/fettle/internal/graph"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// run is the state of one run.
+// A run is what its traversals share: that of all resources, and those that correct drift before it goes on. Each field is
+// the owner of a part of the state.
 type run struct {
 	Transaction
-	items   []resource.Item // without deletions of what is no longer among them
-	plan    *plan.Plan
-	queue   *graph.Queue
-	entries []*entry
-	reports []report.ResourceReport
-	reader  resource.Reader // for what concerns all resources
-	// interrupted returns why the run has to stop, or nil.
-	interrupted func() error
-
-	location        *time.Location // of the host, once it is known
-	generated       []resource.Ref // whose values are remembered
-	generatedInSync report.Counts  // generated resources that are in sync: they have no report
-
-	readahead        readahead.Window
-	owners           map[resource.Ref]*entry           // the resources of the catalog, by the things that they manage
-	providers        map[providerKey]resource.Resource // one that has its provider
-	pendingKeys      map[string]map[string]bool        // by kind and name: what would be there by now, had the run not only reported
-	planned          []any                             // what would have been changed by now, for [resource.Planned]
-	deferred         []int                             // no provider yet; asked again once something changed
-	progress         bool                              // something was written since they were asked last
-	writes           int                               // so far
-	effects          []sideEffect                      // in their order
-	stopped          error                             // why the run ended before a resource had its turn
-	identified       identities                        // nil before the first change
-	generators       []generator                       // in their order
-	generatedChanges map[plan.Key]generatedChange      // by kind and identity: what was changed
-	final            bool                              // nothing more can change: what has no provider fails
-	remembered       *resource.Memo                    // by providers
-	foreseen         *resource.Memo                    // what predictions have looked up since
-	foreseenAt       planned
+	order     order
+	epochs    *epochs
+	calls     *calls
+	providers *providers
+	reads     *reads
+	names     *names
+	records   *records
+	ownership *ownership
+	refreshes *refreshes
+	calendar  *calendar
+	whole     *traversal // nil if the run only corrects drift
 }
 
-func newRun(t Transaction, items []resource.Item, read readings) *run {
-	r := &run{
-		Transaction: t, plan: plan.New(items), reports: make([]report.ResourceReport, 0, len(t.Refused)+len(items)), providers: map[providerKey]resource.Resource{},
-		pendingKeys: map[string]map[string]bool{}, generatedChanges: map[plan.Key]generatedChange{}, owners: make(map[resource.Ref]*entry, len(items)),
-		remembered: resource.NewMemo(),
-	}
-	r.reader = r.call().Reader(r.hosts.all)
-	r.queue = r.plan.Graph.Queue()
-	r.entries = make([]*entry, 0, len(items))
-	sendStates(r.plan, items)
-	armed := t.Store.Armed()
+// newRun returns a run of items. early are the results of those that were read before it.
+func newRun(t Transaction, items []resource.Item, early readings) *run {
+	p := plan.New(items)
+	sendStates(p, items)
+	r := &run{Transaction: t, order: order{Plan: p, nodes: make([]*node, len(items))}, epochs: &epochs{now: 1}}
 	for i, item := range items {
-		e := &entry{Item: item, node: i, thing: item.Thing()}
-		e.report.Ref = report.Ref(item.Ref)
-		e.situation = decide.Situation{
-			Unselected: !t.includes(item),
-			Cycle:      r.plan.Cycles[i],
-
-			Unscheduled: item.Postponed,
-			Invalid:     errors.Join(item.Invalid, r.plan.Dangling[i]),
-			Noop:        t.Noop,
-		}
-		for _, thing := range r.armedNames(e) {
-			e.receive(armed[thing])
-		}
-		if item.Noop != nil && !t.isPlan() {
-			e.situation.Noop = *item.Noop
-		}
-		r.entries = append(r.entries, e)
+		r.order.nodes[i] = &node{Item: item, index: i, noop: t.isNoop(item), object: item.Thing(), invalid: errors.Join(item.Invalid, p.Dangling[i])}
 	}
-	for _, e := range r.entries {
-		if err, ok := read[e.Resource]; ok {
-			r.choose(e)
-			_ = r.recordRead(e, err) // e keeps it
-			e.readEarly = true
+	r.calls = &calls{hosts: t.hosts, bucket: t.Bucket, remembered: resource.NewMemo(), trace: t.Trace != nil}
+	r.providers = &providers{facts: t.Facts, calls: r.calls, epochs: r.epochs, chosen: map[providerKey]chosen{}}
+	r.reads = &reads{order: r.order, epochs: r.epochs, calls: r.calls, now: t.Now, named: r.register}
+	r.names = &names{order: r.order, owners: make(map[resource.Ref]*node, len(items))}
+	r.records = &records{store: t.Store, digest: t.Digest}
+	r.ownership = &ownership{store: t.Store, uid: t.OwnerUID, order: r.order, records: r.records}
+	r.refreshes = &refreshes{store: t.Store, order: r.order, names: r.names}
+	r.calendar = &calendar{host: t.hosts.bare, now: t.Now}
+	r.refreshes.load()
+	for _, n := range r.order.nodes {
+		if err, ok := early[n.Resource]; ok {
+			r.providers.choose(n)
+			_ = r.reads.record(n, err) // n has it
+			n.reading.early = true
 		} else {
-			r.own(e)
+			r.register(n)
 		}
 	}
 	return r
 }
 
-// emit reports a resource that has ended.
-func (r *run) emit(res report.ResourceReport) {
-	r.reports = append(r.reports, res)
-	if r.Observe != nil && !(r.isPartial() && res.Left) {
-		r.Observe(res)
-	}
+// traverseAll returns the traversal in which all resources have a turn.
+func (r *run) traverseAll() *traversal {
+	r.whole = r.newTraversal(func(*node) bool { return true })
+	r.whole.reports = make([]report.ResourceReport, 0, len(r.Refused)+len(r.order.nodes))
+	return r.whole
 }
 
-// retryDeferred gives deferred resources another turn: after progress, or for the last time.
-func (r *run) retryDeferred() bool {
-	if len(r.deferred) == 0 {
-		return false
-	}
-	r.final = !r.progress
-	r.progress = false
-	for _, n := range r.deferred {
-		r.queue.Push(n)
-	}
-	r.deferred = nil
-	return true
-}
-
-// step handles a resource, together with all that can be written in the same batch.
-func (r *run) step(ctx context.Context, first *entry) {
-	if r.prepare(ctx, first) {
-		r.deferred = append(r.deferred, first.node)
+// refuse fails a resource, before its turn or after it. The first reason counts.
+func (r *run) refuse(n *node, err error) {
+	if n.invalid != nil {
 		return
 	}
-	r.announce([]*entry{first})
-	r.resume(ctx, first)
-	r.read(ctx, first)
-	// The current resource is finished even if the run has to stop, once it was read.
-	inHand := host.UntilAbort(ctx)
-	group := []*entry{first}
-	for _, n := range r.batchWith(ctx, first) {
-		r.read(ctx, r.entries[n])
-		group = append(group, r.entries[n])
-	}
-	began := r.Now()
-	r.announce(group)
-	r.write(inHand, group)
-	share := r.Now().Sub(began) / time.Duration(len(group))
-	for _, e := range group {
-		e.began = r.Now().Add(-e.took - share)
-		r.applyEvents(inHand, e)
-		r.generate(ctx, e)
-		r.finish(e)
-	}
-}
-
-// announce calls Begin with resources that are handled now, but not with one that is refused: nothing
-// is done about that.
-func (r *run) announce(group []*entry) {
-	if r.Begin == nil || decide.Refusal(group[0].situation).Action != decide.Keep {
+	if r.whole != nil && r.whole.turns[n.index].done {
+		r.whole.failLater(r.whole.turns[n.index], err)
 		return
 	}
-	refs := make([]resource.Ref, len(group))
-	for i, e := range group {
-		refs[i] = e.Ref
+	n.invalid = err
+}
+
+// beginWrite is called before each write: whatever was read of the host may change.
+func (r *run) beginWrite() {
+	r.epochs.begin()
+	r.reads.window.Shrink()
+}
+
+// preRun asks whether the run can take place, before anything is changed: each provider with such a
+// check once, about all of its resources that have a turn. A resource whose check fails is invalid.
+// An objection also ends the returned context, so that all others are skipped.
+func (t *traversal) preRun(ctx context.Context) (context.Context, context.CancelFunc) {
+	var checked []*node
+	for _, of := range t.turns {
+		if t.hasPreRunCheck(of) {
+			checked = append(checked, of.node)
+		}
 	}
-	r.Begin(refs)
-}
-
-// beforeWrite is called before each write: whatever was read of the host may change.
-func (r *run) beforeWrite() {
-	r.progress = true
-	r.writes++
-	r.readahead.Shrink()
-	clear(r.providers)
-}
-
-// canBatch reports whether a resource can be written in a batch.
-func (r *run) canBatch(e *entry) bool {
-	return decide.Refusal(e.situation).Action == decide.Keep && e.Resource.Abilities().BatchWrite
-}
-
-// batchWith returns the ready resources that can be written in one batch with the first.
-func (r *run) batchWith(ctx context.Context, first *entry) []int {
-	if len(first.situation.Changes) == 0 || !r.canBatch(first) {
-		return nil
+	var objecting []resource.Ref
+	for _, group := range byProvider(checked) {
+		errs := bound.PreRunCheckAll(ctx, t.calls.sharedReader(), resourcesOf(group))
+		for i, err := range errs {
+			_, objects := errors.AsType[*resource.ObjectionError](err)
+			if err == nil || !objects && ctx.Err() != nil { // the run ends, so nothing has failed
+				continue
+			}
+			t.refuse(group[i], fmt.Errorf("its check before the run failed: %w", err))
+			if objects {
+				objecting = append(objecting, group[i].Ref)
+			}
+		}
 	}
-	joins := func(n int) bool { return r.canJoin(ctx, first, r.entries[n]) }
-	if limit := first.Resource.Traits().BatchLimit; limit > 0 {
-		return r.queue.PopRow(first.node, limit-1, joins)
+	ctx, cancel := context.WithCancelCause(ctx)
+	if len(objecting) > 0 {
+		cancel(errors.New("some checks before the run failed: " + text.List(objecting)))
 	}
-	return r.queue.PopAll(joins)
+	return ctx, func() { cancel(nil) }
 }
 
-// canJoin reports whether a ready resource can be written in one batch with the first.
-func (r *run) canJoin(ctx context.Context, first, e *entry) bool {
-	if e.Ref.Kind != first.Ref.Kind || r.prepare(ctx, e) {
+// hasPreRunCheck reports whether a resource is to be checked before the run. One without a suitable
+// provider is not: another resource may bring that.
+func (t *traversal) hasPreRunCheck(of *turn) bool {
+	if of.Resource == nil || !of.Resource.Traits().PreRunCheck {
 		return false
 	}
-	return r.canBatch(e) && e.report.Provider == first.report.Provider
-}
-
-// call returns the context of each call of a provider.
-func (r *run) call() resource.Call {
-	return resource.Call{Bucket: r.Bucket, Run: r.remembered, Stopped: r.interrupted, Trace: r.Trace != nil}
-}
-
-// sharedReader returns a reader for calls between which nothing is written, so that they look things
-// up only once.
-func (r *run) sharedReader() resource.Reader { return r.sharedReaderOf(r.hosts.all) }
-
-func (r *run) sharedReaderOf(h host.Reader) resource.Reader {
-	c := r.call()
-	c.Memo = resource.NewMemo()
-	return c.Reader(h)
-}
-
-// hostOf returns the host as a resource may read it.
-func (r *run) hostOf(e *entry) host.Reader {
-	if e.situation.Noop || r.isPlan() {
-		return r.hosts.simulated
+	if t.checkSchedule(of); of.isRefused() || t.providers.bind(of.node) != nil {
+		return false
 	}
-	return r.Host
+	return of.Resource.Unsupported() == nil && of.Resource.Abilities().PreRunCheck
 }
 
-// writer returns the host for changes of a resource. Notes go to its report.
-func (r *run) writer(e *entry) resource.Writer {
-	return r.writerFor(e, host.Job{Owner: e.thing.String()})
-}
-
-// writerFor is writer with a job for Detached commands.
-func (r *run) writerFor(e *entry, job host.Job) resource.Writer {
-	c := r.call()
-	c.Note, c.Job = e.addNote, job
-	return c.Writer(r.busyHost(e))
-}
-
-// tellReach calls Reach. Of a resource that had no turn, nobody knows whether it asks for others. One that only its provider can
-// identify needs those of its kind.
-func (r *run) tellReach(items []resource.Item) {
-	if r.Reach != nil {
-		r.Reach(r.plan.Reach(items, func(n int) bool {
-			e := r.entries[n]
-			return e.looked || !e.compared || e.Resource.Traits().CanonicalNames
-		}))
+// recordSecrets records the secrets of all resources on the host, whether they have a turn or not:
+// later runs must not show them. If that fails, the resources with secrets fail.
+func (r *run) recordSecrets(ctx context.Context) {
+	if r.Noop {
+		return
 	}
-}
-
-// save forgets things that no resource manages, except in noop and after a partial run, and saves the state.
-func (r *run) save() error {
-	if !r.Noop && !r.isPartial() {
-		r.Store.Retain(r.thingsToKeep())
-	}
-	if err := r.Store.Commit(); err != nil {
-		return fmt.Errorf("cannot save the state of the run: %w", err)
-	}
-	return nil
-}
-
-// thingsToKeep selects the things that stay in the store: those that a resource manages and, where a
-// resource's thing is unknown, all of its kind.
-func (r *run) thingsToKeep() func(thing resource.Ref) bool {
-	things := make(map[resource.Ref]bool, len(r.entries))
-	for _, thing := range r.generated {
-		things[thing] = true
-	}
-	doubts := map[string]bool{}
-	for _, e := range r.entries {
-		if e.Resource == nil || !e.Resource.IsNamed() {
-			doubts[e.Ref.Kind] = true
-		}
-		if !e.report.Gone {
-			things[e.thing] = true
+	carriers := map[string][]*node{}
+	for _, n := range r.order.nodes {
+		if n.Resource != nil && n.Resource.HasSecret() {
+			carriers[n.Ref.Kind] = append(carriers[n.Ref.Kind], n)
 		}
 	}
-	for _, w := range r.Withheld {
-		doubts[w.Ref.Kind] = true
-	}
-	return func(thing resource.Ref) bool {
-		return doubts[thing.Kind] || things[thing]
+	for _, kind := range slices.Sorted(maps.Keys(carriers)) {
+		err := resource.Guarded(func() error {
+			return bound.RecordSecrets(ctx, r.calls.new().Writer(r.Host), resourcesOf(carriers[kind]))
+		})
+		for _, n := range carriers[kind] {
+			if err != nil {
+				r.refuse(n, err)
+			}
+		}
 	}
 }

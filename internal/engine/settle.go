@@ -15,27 +15,27 @@ import (
 // read before and after the write.
 
 // settle makes the events of a write say what was changed.
-func (r *run) settle(e *entry) {
-	made := e.Resource.Made(e.situation.Changes)
+func (t *traversal) settle(of *turn) {
+	made := of.Resource.Made(of.situation.Changes)
 	var events []report.Event
-	for _, ev := range e.report.Events {
-		if ev, ok := settled(ev, made, e.comparison.Changes); ok {
+	for _, ev := range of.result.events {
+		if ev, ok := settled(ev, made, of.comparison.Changes); ok {
 			events = append(events, ev)
 		} else {
-			e.notes += ev.Output
+			of.notes += ev.Output
 		}
 	}
-	changes := slices.DeleteFunc(slices.Clone(e.situation.Changes), func(c resource.Change) bool { return !hasEvent(events, c.Property) })
+	changes := slices.DeleteFunc(slices.Clone(of.situation.Changes), func(c resource.Change) bool { return !hasEvent(events, c.Property) })
 	for _, c := range made {
 		if !hasEvent(events, c.Property) {
-			events, changes = append(events, r.event(e, c, nil)), append(changes, c)
+			events, changes = append(events, t.event(of, c, nil)), append(changes, c)
 		}
 	}
-	e.report.Events, e.situation.Changes, e.report.OutOfSync = events, changes, len(changes) > 0
+	of.result.events, of.situation.Changes, of.outOfSync = events, changes, len(changes) > 0
 	if len(changes) == 0 {
-		r.unclaim(e)
+		t.ownership.revert(of.claiming)
 	}
-	e.attachRemainingNotes()
+	of.attachRemainingNotes()
 }
 
 // settled returns an event by what the write made and what is still out of sync. It is not ok if nothing was changed.
@@ -57,9 +57,9 @@ func settled(ev report.Event, made, left []resource.Change) (_ report.Event, ok 
 }
 
 // disbelieve makes failures of the changes that can't be verified.
-func (e *entry) disbelieve(err error) {
-	for i := range e.report.Events {
-		if ev := &e.report.Events[i]; ev.Status == report.Success && ev.Property != "" {
+func (r *result) disbelieve(err error) {
+	for i := range r.events {
+		if ev := &r.events[i]; ev.Status == report.Success && ev.Property != "" {
 			ev.Status, ev.Message = report.Failure, text.Error(err)
 		}
 	}

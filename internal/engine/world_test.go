@@ -333,6 +333,7 @@ func invalid(ref string) resource.Item {
 // memory is a Store that tests can inspect.
 type memory struct {
 	observed map[resource.Ref]map[string]string
+	complete map[resource.Ref]string
 	audited  map[resource.Ref]map[string]string
 	checked  map[resource.Ref]time.Time
 	armed    map[resource.Ref]int
@@ -344,7 +345,7 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		observed: map[resource.Ref]map[string]string{}, audited: map[resource.Ref]map[string]string{},
+		observed: map[resource.Ref]map[string]string{}, complete: map[resource.Ref]string{}, audited: map[resource.Ref]map[string]string{},
 		checked: map[resource.Ref]time.Time{}, armed: map[resource.Ref]int{}, claims: map[resource.Ref]claim.Claim{},
 	}
 }
@@ -361,6 +362,8 @@ func (m *memory) Claim(claims []claim.Claim) error {
 	return m.full
 }
 
+func (m *memory) Completed(r resource.Ref) string                { return m.complete[r] }
+func (m *memory) SetCompleted(r resource.Ref, digest string)     { m.complete[r] = digest }
 func (m *memory) Audited(r resource.Ref) map[string]string       { return m.audited[r] }
 func (m *memory) SetAudited(r resource.Ref, v map[string]string) { m.audited[r] = maps.Clone(v) }
 func (m *memory) Key() []byte                                    { return []byte("key") }

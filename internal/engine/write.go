@@ -9,88 +9,122 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/engine/report"
+	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// write makes the changes of a group, in a batch where the provider can.
-func (r *run) write(ctx context.Context, group []*entry) {
-	r.findDuplicates(ctx, group)
-	r.spareManaged(ctx, group)
-	var batch, pretended []*entry
-	for _, e := range group {
-		r.precheckRead(ctx, e)
-		switch decide.Decide(e.situation).Action {
+// write makes the changes of a group, in a batch where the provider can, or reports them in noop.
+func (t *traversal) write(ctx context.Context, group []*turn) {
+	t.findDuplicates(ctx, group)
+	t.keepManaged(ctx, group)
+	var batch, pretended []*turn
+	for _, of := range group {
+		of.findInvalid()
+		t.precheckRead(ctx, of)
+		switch decide.Decide(of.situation).Action {
 		case decide.Apply:
-			err := resource.Guarded(func() error { return r.prepareClaim(ctx, e) })
+			err := resource.Guarded(func() (err error) {
+				of.claiming, err = t.ownership.prepare(ctx, of, t.writer(of))
+				return err
+			})
 			switch {
 			case err != nil:
-				e.fail(err)
-			case e.Resource.Abilities().BatchWrite && (e.Resource.Traits().BatchAll || e.situation.Changes[0].Property == resource.Ensure):
-				batch = append(batch, e)
+				of.result.fail(err)
+			case of.Resource.Abilities().BatchWrite && (of.Resource.Traits().BatchAll || of.situation.Changes[0].Property == resource.Ensure):
+				batch = append(batch, of)
 			default:
-				r.writeOne(ctx, e)
+				t.writeOne(ctx, of)
 			}
 		case decide.ReportNoop:
-			pretended = append(pretended, e)
+			pretended = append(pretended, of)
 		default: // nothing to write
 		}
 	}
-	r.reportNoop(ctx, pretended)
-	r.writeTogether(ctx, batch)
+	t.reportNoop(ctx, pretended)
+	t.writeTogether(ctx, batch)
 }
 
-func (r *run) writeOne(ctx context.Context, e *entry) {
-	group := []*entry{e}
-	r.writeAll(group, func() []error {
-		if e.ended != nil {
-			return []error{e.ended.Err}
+// keepManaged removes nothing that left the catalog under one name, but is in it under another, such as a path through a symlink.
+func (t *traversal) keepManaged(ctx context.Context, group []*turn) {
+	for _, of := range group {
+		if of.Deletes == nil {
+			continue
 		}
-		return []error{resource.Guarded(func() error { return e.Resource.Write(ctx, r.writer(e), e.situation.Changes) })}
-	})
-	r.verify(ctx, group)
+		owner := t.inCatalog(ctx, of)
+		if owner == nil {
+			continue
+		}
+		of.situation.Changes, of.outOfSync = nil, false
+		if !t.Noop || !owner.noop {
+			t.ownership.pass(*of.Deletes, owner)
+		}
+	}
 }
 
-func (r *run) writeTogether(ctx context.Context, batch []*entry) {
+func (t *traversal) writeOne(ctx context.Context, of *turn) {
+	group := []*turn{of}
+	t.writeAll(group, func() []error {
+		if of.ended != nil {
+			return []error{of.ended.Err}
+		}
+		return []error{resource.Guarded(func() error { return of.Resource.Write(ctx, t.writer(of), of.situation.Changes) })}
+	})
+	t.verify(ctx, group)
+}
+
+func (t *traversal) writeTogether(ctx context.Context, batch []*turn) {
 	if len(batch) == 0 {
 		return
 	}
 	items := make([]resource.BatchItem, len(batch))
-	for i, e := range batch {
-		items[i] = e.batchItem()
+	for i, of := range batch {
+		items[i] = of.batchItem()
 	}
-	r.writeAll(batch, func() []error { return bound.WriteAll(ctx, r.call().Writer(r.busyHost(batch...)), items) })
-	r.verify(ctx, batch)
+	t.writeAll(batch, func() []error { return bound.WriteAll(ctx, t.calls.new().Writer(t.busyHost(batch...)), items) })
+	t.verify(ctx, batch)
+}
+
+// writer returns the host for changes of a resource. Notes go to its report.
+func (t *traversal) writer(of *turn) resource.Writer {
+	return t.writerFor(of, host.Job{Owner: of.object.String()})
+}
+
+// writerFor is writer with a job for Detached commands.
+func (t *traversal) writerFor(of *turn, job host.Job) resource.Writer {
+	c := t.calls.new()
+	c.Note, c.Job = of.note, job
+	return c.Writer(t.busyHost(of))
 }
 
 // writeAll writes, and turns changes and errors into events. It records refreshes and claims on disk
 // before the host changes, so that no crash loses one.
-func (r *run) writeAll(group []*entry, write func() []error) {
-	r.beforeWrite()
+func (t *traversal) writeAll(group []*turn, write func() []error) {
+	t.beginWrite()
 	errs := make([]error, len(group))
-	err := r.saveClaims(group)
+	err := t.ownership.save(group)
 	if err == nil {
-		err = r.armRefreshes(group)
+		err = t.refreshes.arm(group...)
 	}
 	if err == nil {
 		errs = write()
 	}
-	for i, e := range group {
+	for i, of := range group {
 		if err != nil {
 			errs[i] = err
 		} else {
-			r.recordWrite(e)
+			t.epochs.wrote(of.node)
 		}
 		if errors.Is(errs[i], resource.ErrNotBegun) {
-			e.situation.Stopped = r.interrupted()
-			r.stopped = e.situation.Stopped
+			t.stopped = t.calls.interrupted()
+			of.situation.Stopped = t.stopped
 			continue
 		}
-		for _, c := range e.situation.Changes {
-			e.report.Events = append(e.report.Events, r.event(e, c, errorOf(errs[i], c.Property)))
+		for _, c := range of.situation.Changes {
+			of.result.add(t.event(of, c, errorOf(errs[i], c.Property)))
 		}
-		e.attachNotes()
+		of.attachNotes()
 	}
 }
 
@@ -114,45 +148,39 @@ func errorOf(err error, property string) error {
 	return own
 }
 
-// A sideEffect is a write or a refresh with side effects.
-type sideEffect struct {
-	at int // the writes up to it
-	of *entry
-}
-
-// recordWrite records that a resource was changed or refreshed.
-func (r *run) recordWrite(e *entry) {
-	e.writtenAt = r.writes
-	if e.Resource.Traits().SideEffects {
-		r.effects = append(r.effects, sideEffect{r.writes, e})
-	}
-}
-
 // verify reads the changed resources again, which decides what was changed. A resource that is still out of sync fails.
-func (r *run) verify(ctx context.Context, group []*entry) {
-	written := slices.DeleteFunc(slices.Clone(group), func(e *entry) bool { return e.Resource.Traits().Imperative || !e.changed() })
-	read := r.readTogether
+func (t *traversal) verify(ctx context.Context, group []*turn) {
+	written := slices.DeleteFunc(slices.Clone(group), func(of *turn) bool { return of.Resource.Traits().Imperative || !of.changed() })
+	read := t.reads.together
 	if len(written) > 1 {
-		read = r.readAllOf
+		read = t.reads.all
 	}
-	for i, err := range read(ctx, written) {
-		e := written[i]
+	for i, err := range read(ctx, nodesOf(written)) {
+		of := written[i]
 		if err != nil {
-			e.disbelieve(fmt.Errorf("cannot verify the change: %w", err))
+			of.result.disbelieve(fmt.Errorf("cannot verify the change: %w", err))
 			continue
 		}
-		r.compareState(e)
-		r.settle(e)
-		if !e.failed() && len(e.comparison.Changes) > 0 { // otherwise in part: what was changed is remembered
-			e.fail(errors.New(ineffective(e.comparison.Changes)))
+		t.compare(of)
+		t.settle(of)
+		if !of.result.failed() && len(of.comparison.Changes) > 0 { // otherwise in part: what was changed is remembered
+			of.result.fail(errors.New(ineffective(of.comparison.Changes)))
 		}
 	}
+}
+
+func nodesOf(turns []*turn) []*node {
+	nodes := make([]*node, len(turns))
+	for i, t := range turns {
+		nodes[i] = t.node
+	}
+	return nodes
 }
 
 // event returns the event for a change.
-func (r *run) event(e *entry, c resource.Change, err error) report.Event {
+func (t *traversal) event(of *turn, c resource.Change, err error) report.Event {
 	ev := report.Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: report.Success, Message: cmp.Or(c.Done, c.Message)}
-	ev.Corrective = r.corrective(e, c)
+	ev.Corrective = t.records.corrective(of, c)
 	if err != nil {
 		ev.Status = report.Failure
 		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, brief(c.Is), brief(c.Should))
@@ -165,14 +193,4 @@ func (r *run) event(e *entry, c resource.Change, err error) report.Event {
 func brief(value string) string {
 	const most = 40
 	return text.Clip(cmp.Or(value, resource.Absent), most)
-}
-
-// corrective reports whether a change is one of drift, corrected or not: the value differs from the one that a run last
-// saw or set.
-func (r *run) corrective(e *entry, c resource.Change) bool {
-	last, known := r.Store.Observed(e.thing)[c.Property]
-	if !known {
-		return r.appeared(e, c)
-	}
-	return !c.Sensitive && last != e.comparison.Observed[c.Property]
 }

@@ -129,6 +129,8 @@ type Provided interface {
 type Readable interface {
 	// Read reads the current state.
 	Read(ctx context.Context, h Reader) error
+	// Forget drops what was read, with the name that a provider has told, as if the resource had just been bound.
+	Forget()
 	// PrecheckRead returns whether an apply may read another state; see [ReadPrechecker].
 	PrecheckRead(ctx context.Context, h Reader) error
 	// Compare compares the state that was read last with the desired state.

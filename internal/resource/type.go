@@ -119,9 +119,9 @@ type Traits struct {
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.
 	BatchLimit int
-	// Prompt means that other programs change its things in one step, as by writing a file, so that drift is corrected at
+	// AtomicWrites means that other programs change its things in one step, as by writing a file, so that drift is corrected at
 	// its first sign. Others are changed in several steps, as by useradd or the restart of a service.
-	Prompt bool
+	AtomicWrites bool
 	// BatchAll means that a [BatchWriter] also gets resources whose ensure is in sync.
 	BatchAll bool
 }

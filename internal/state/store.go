@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/claim"
 )
 
-// A Store has the values that runs last observed and the pending refreshes, of things by their kind
+// A Store has the values that runs last observed and the pending refreshes, of objects by their kind
 // and namevar. It implements engine.Store. While it is open, no one else can open the same
 // directory for writing. The zero Store is empty, and Arm returns an error. Not safe for concurrent
 // use.
@@ -156,36 +156,69 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
+// completed is the key among the observed values under which the file has what [Store.Completed] returns. It is no name of a
+// property.
+const completed = "complete for"
+
 // Observed returns the values that a run last observed or set, or nil. Do not modify them.
-func (s *Store) Observed(thing resource.Ref) map[string]string { return s.observed.values[thing] }
+func (s *Store) Observed(object resource.Ref) map[string]string {
+	values := s.observed.values[object]
+	if _, has := values[completed]; has {
+		values = maps.Clone(values)
+		delete(values, completed)
+	}
+	return values
+}
 
 // SetObserved replaces the observed values. The next Commit makes that durable.
-func (s *Store) SetObserved(thing resource.Ref, values map[string]string) {
-	s.setValues(s.observed, thing, values)
+func (s *Store) SetObserved(object resource.Ref, values map[string]string) {
+	s.setValues(s.observed, object, withCompleted(values, s.Completed(object)))
+}
+
+// Completed returns the digest of the catalog with which all that an object's resource generates was in sync last, or "".
+func (s *Store) Completed(object resource.Ref) string { return s.observed.values[object][completed] }
+
+// SetCompleted replaces that digest. The next Commit makes that durable.
+func (s *Store) SetCompleted(object resource.Ref, digest string) {
+	s.setValues(s.observed, object, withCompleted(s.observed.values[object], digest))
+}
+
+// withCompleted returns observed values as the file has them.
+func withCompleted(values texts, digest string) texts {
+	if digest == "" || values[completed] == digest {
+		return values
+	}
+	all := texts{completed: digest}
+	for property, value := range values {
+		if property != completed {
+			all[property] = value
+		}
+	}
+	return all
 }
 
 // Audited returns the values of audited properties that a run last observed, or nil. Do not modify
 // them.
-func (s *Store) Audited(thing resource.Ref) map[string]string { return s.audited.values[thing] }
+func (s *Store) Audited(object resource.Ref) map[string]string { return s.audited.values[object] }
 
 // SetAudited replaces the audited values. The next Commit makes that durable.
-func (s *Store) SetAudited(thing resource.Ref, values map[string]string) {
-	s.setValues(s.audited, thing, values)
+func (s *Store) SetAudited(object resource.Ref, values map[string]string) {
+	s.setValues(s.audited, object, values)
 }
 
-func (s *Store) setValues(t table[texts], thing resource.Ref, values map[string]string) {
-	if s.db != nil && !maps.Equal(t.values[thing], values) {
-		t.set(thing, maps.Clone(values))
+func (s *Store) setValues(t table[texts], object resource.Ref, values map[string]string) {
+	if s.db != nil && !maps.Equal(t.values[object], values) {
+		t.set(object, maps.Clone(values))
 	}
 }
 
-// Checked returns the time when a run last checked a thing, zero for never.
-func (s *Store) Checked(thing resource.Ref) time.Time { return s.checked.values[thing] }
+// Checked returns the time when a run last checked an object, zero for never.
+func (s *Store) Checked(object resource.Ref) time.Time { return s.checked.values[object] }
 
 // SetChecked replaces that time. The next Commit makes that durable.
-func (s *Store) SetChecked(thing resource.Ref, at time.Time) {
-	if s.db != nil && !at.Equal(s.checked.values[thing]) {
-		s.checked.set(thing, at)
+func (s *Store) SetChecked(object resource.Ref, at time.Time) {
+	if s.db != nil && !at.Equal(s.checked.values[object]) {
+		s.checked.set(object, at)
 	}
 }
 
@@ -199,10 +232,10 @@ func (s *Store) Key() []byte {
 	return s.key
 }
 
-// Armed returns the things with a pending refresh and their numbers of events.
+// Armed returns the objects with a pending refresh and their numbers of events.
 func (s *Store) Armed() map[resource.Ref]int { return maps.Clone(s.armed) }
 
-// Arm makes a refresh pending, with one event for every time a thing is named. It is on disk when
+// Arm makes a refresh pending, with one event for every time an object is named. It is on disk when
 // Arm returns.
 func (s *Store) Arm(refs []resource.Ref) error {
 	if s.db == nil {
@@ -242,9 +275,9 @@ func (s *Store) setArmed(armed map[resource.Ref]int, refs []resource.Ref) error 
 	return nil
 }
 
-// Retain removes the values of things for which keep is false. The next Commit makes that durable.
-// Pending refreshes stay until a resource manages the thing again.
-func (s *Store) Retain(keep func(thing resource.Ref) bool) {
+// Retain removes the values of objects for which keep is false. The next Commit makes that durable.
+// Pending refreshes stay until a resource manages the object again.
+func (s *Store) Retain(keep func(object resource.Ref) bool) {
 	if s.db == nil {
 		return
 	}
@@ -253,10 +286,10 @@ func (s *Store) Retain(keep func(thing resource.Ref) bool) {
 	s.checked.retain(keep)
 }
 
-// Claims returns the claims on things of the host, by kind and namevar. Do not modify them.
+// Claims returns the claims on objects of the host, by kind and namevar. Do not modify them.
 func (s *Store) Claims() map[resource.Ref]claim.Claim { return s.claims.values }
 
-// Claim adds claims and replaces others on the same things. They are on disk when Claim returns.
+// Claim adds claims and replaces others on the same objects. They are on disk when Claim returns.
 func (s *Store) Claim(claims []claim.Claim) error {
 	if s.db == nil {
 		return errReadOnly
@@ -278,7 +311,7 @@ func (s *Store) SetClaim(c claim.Claim) {
 	}
 }
 
-// DropClaim removes the claim on a thing. The next Commit makes that durable.
+// DropClaim removes the claim on an object. The next Commit makes that durable.
 func (s *Store) DropClaim(key resource.Ref) {
 	if s.db != nil {
 		s.claims.drop(key)

@@ -37,6 +37,9 @@ const (
 func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1alpha1.ResourceReport, omitted int32) {
 	var all []v1alpha1.ResourceReport
 	before := byRef(prev)
+	if run.Report.Partial {
+		all = others(prev, run.Report.Resources)
+	}
 	for _, r := range run.Report.Resources {
 		switch was, ok := before[reportedRef(r.Ref)]; {
 		case r.Left && ok:
@@ -58,6 +61,15 @@ func reports(run Run, prev []v1alpha1.ResourceReport, now time.Time) (list []v1a
 	keepSince(all, prev, now)
 	list = fit(all)
 	return list, int32(len(all) - len(list))
+}
+
+// others returns the entries of what a partial run has not handled. Those of withheld resources are made anew.
+func others(prev []v1alpha1.ResourceReport, handled []report.ResourceReport) []v1alpha1.ResourceReport {
+	refs := map[v1alpha1.ReportedRef]bool{}
+	for _, r := range handled {
+		refs[reportedRef(r.Ref)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(prev), func(r v1alpha1.ResourceReport) bool { return refs[r.Ref] || r.State == v1alpha1.StateWithheld })
 }
 
 // unique keeps the first entry of each name: two resources may have generated the same one.

@@ -68,6 +68,9 @@ func Next(prev v1alpha1.NodeCatalogStatus, in Input) (next v1alpha1.NodeCatalogS
 func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.NodeCatalogStatus {
 	counts := runCounts(run, s)
 	resources, omitted := reports(run, s.Resources, now)
+	if run.Report.Partial {
+		omitted += s.Omitted
+	}
 	records := drift(s.Drift, run, s.Resources, now)
 	if quiet(s, run, counts, resources) {
 		s.Drift = records // a contest may be over
@@ -85,7 +88,9 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 
 		CachedCatalogStatus: run.Report.CachedCatalogStatus,
 	}
-	s.Counts = &counts
+	if s.Counts != nil || !run.Report.Partial { // otherwise nothing is known of the others
+		s.Counts = &counts
+	}
 	s.Drift = records
 	s.Resources, s.Omitted = resources, omitted
 	return s
@@ -116,21 +121,18 @@ func withoutChanged(resources []v1alpha1.ResourceReport) []v1alpha1.ResourceRepo
 }
 
 // runCounts counts the resources by state after a run. A resource removed after it left the catalog counts only as
-// changed. A resource outside its schedule counts as in the previous status, or as in sync if not listed there.
+// changed. A resource outside its schedule counts as in the previous status, or as in sync if not listed there. A partial run
+// changes the counts of the previous status by those of its resources.
 func runCounts(of Run, prev v1alpha1.NodeCatalogStatus) v1alpha1.RunCounts {
-	run, is := of.Report, of.Report.Counts
-	withheld := int32(len(withheldFrom(of)))
-	counts := v1alpha1.RunCounts{
-		Total:     int32(is.Total) + withheld,
-		InSync:    int32(is.InSync + is.Changed + is.Refreshed),
-		Changed:   int32(is.Changed),
-		Failed:    int32(is.Failed),
-		Skipped:   int32(is.Skipped),
-		Withheld:  withheld,
-		Noop:      int32(is.Noop),
-		Refreshed: int32(is.Refreshed),
-	}
+	run := of.Report
 	before := byRef(prev.Resources)
+	counts := countsOf(run.Counts)
+	if !run.Partial {
+		counts.Withheld = int32(len(withheldFrom(of)))
+		counts.Total += counts.Withheld
+	} else if prev.Counts != nil {
+		counts = corrected(*prev.Counts, counts, run.Resources, before)
+	}
 	for _, r := range run.Resources {
 		if r.Gone { // no longer a resource of the node
 			counts.Total--
@@ -139,32 +141,52 @@ func runCounts(of Run, prev v1alpha1.NodeCatalogStatus) v1alpha1.RunCounts {
 		if r.Differs {
 			counts.OutOfSync++
 		}
-		if !r.Left {
-			continue
-		}
-		if run.Partial { // its counts are those of others
-			counts.Total++
-		} else {
+		if r.Left {
 			counts.Skipped--
+			countPrevious(&counts, before[reportedRef(r.Ref)], 1)
 		}
-		countPrevious(&counts, before[reportedRef(r.Ref)])
 	}
 	return counts
 }
 
-// countPrevious counts a resource by its previous entry.
-func countPrevious(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport) {
+func countsOf(is report.Counts) v1alpha1.RunCounts {
+	return v1alpha1.RunCounts{
+		Total:     int32(is.Total),
+		InSync:    int32(is.InSync + is.Changed + is.Refreshed),
+		Changed:   int32(is.Changed),
+		Failed:    int32(is.Failed),
+		Skipped:   int32(is.Skipped),
+		Noop:      int32(is.Noop),
+		Refreshed: int32(is.Refreshed),
+	}
+}
+
+// corrected returns the previous counts with those of the resources of a partial run in the place of their own.
+func corrected(prev, run v1alpha1.RunCounts, resources []report.ResourceReport, before map[v1alpha1.ReportedRef]v1alpha1.ResourceReport) v1alpha1.RunCounts {
+	prev.Changed, prev.Refreshed = run.Changed, run.Refreshed
+	prev.InSync += run.InSync
+	prev.Failed += run.Failed
+	prev.Skipped += run.Skipped
+	prev.Noop += run.Noop
+	for _, r := range resources {
+		countPrevious(&prev, before[reportedRef(r.Ref)], -1)
+	}
+	return prev
+}
+
+// countPrevious adds n resources with a previous entry.
+func countPrevious(c *v1alpha1.RunCounts, was v1alpha1.ResourceReport, n int32) {
 	switch was.State {
 	case v1alpha1.StateFailed:
-		c.Failed++
+		c.Failed += n
 	case v1alpha1.StateNoop:
-		c.Noop++
+		c.Noop += n
 	case v1alpha1.StateSkipped:
-		c.Skipped++
+		c.Skipped += n
 	default:
-		c.InSync++
+		c.InSync += n
 	}
 	if was.OutOfSync {
-		c.OutOfSync++
+		c.OutOfSync += n
 	}
 }

@@ -385,7 +385,7 @@ func TestWithheldResourcesAreCounted(t *testing.T) {
 	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 62, InSync: 1, Failed: 1, Withheld: 60}, s.Counts); diff != "" {
 		t.Error(diff)
 	}
-	drifts := partial(oneHour(), drifted("a", "mode"), left("b"))
+	drifts := partial(oneHour(), drifted("a", "mode"))
 	drifts.Withheld = run.Withheld
 	s, _ = status.Next(s, status.Input{Now: oneHour(), Generation: 3, Run: drifts})
 	if diff := cmp.Diff(&v1alpha1.RunCounts{Total: 62, InSync: 1, Changed: 1, Failed: 1, Withheld: 60}, s.Counts); diff != "" {
@@ -457,11 +457,10 @@ func asJSON(t *testing.T, v any) []byte {
 	return text
 }
 
-// partial is a partial run: its counts are those of the resources that it handled.
+// partial is a run that handles only these resources.
 func partial(at time.Time, resources ...report.ResourceReport) *status.Run {
-	handled := slices.DeleteFunc(slices.Clone(resources), func(r report.ResourceReport) bool { return r.Left })
-	run := ran(at, handled...)
-	run.Report.Resources, run.Report.Partial, run.Trigger = resources, true, v1alpha1.TriggerDrift
+	run := ran(at, resources...)
+	run.Report.Partial, run.Trigger = true, v1alpha1.TriggerDrift
 	return run
 }
 
@@ -471,7 +470,7 @@ func TestRunAfterAPartialOneKeepsItsResult(t *testing.T) {
 	input := func(run *status.Run) status.Input {
 		return status.Input{Now: oneHour(), Generation: 3, AgentVersion: "v1", Run: run}
 	}
-	corrected, _ := status.Next(before, input(partial(oneHour(), drifted("a", "mode"), left("b"))))
+	corrected, _ := status.Next(before, input(partial(oneHour(), drifted("a", "mode"))))
 	if diff := cmp.Diff([]v1alpha1.DriftRecord{record("a", oneHour(), oneHour(), 1, true, "mode")}, corrected.Drift); diff != "" {
 		t.Errorf("drift (-want +got):\n%s", diff)
 	}
@@ -479,7 +478,7 @@ func TestRunAfterAPartialOneKeepsItsResult(t *testing.T) {
 	if diff := cmp.Diff(corrected, after); diff != "" || changed {
 		t.Errorf("after the run of everything (-want +got):\n%s", diff)
 	}
-	inSyncAgain, _ := status.Next(before, input(partial(oneHour(), inSync("a"), left("b"))))
+	inSyncAgain, _ := status.Next(before, input(partial(oneHour(), inSync("a"))))
 	if diff := cmp.Diff(before, inSyncAgain); diff != "" {
 		t.Errorf("after a partial run without drift (-want +got):\n%s", diff)
 	}
@@ -488,7 +487,7 @@ func TestRunAfterAPartialOneKeepsItsResult(t *testing.T) {
 // Drift that is corrected in the middle of a run is reported, but does not complete the generation.
 func TestPartialRunKeepsAppliedGenerationAndOtherResults(t *testing.T) {
 	before := after([]report.ResourceReport{inSync("a"), failed("b", "broken"), inSync("c")})
-	run := partial(oneHour(), changed("a", true), left("b"), left("c"))
+	run := partial(oneHour(), changed("a", true))
 	run.Generation, run.Report.CatalogDigest = 4, "sha256-bb"
 	next, _ := status.Next(before, status.Input{Now: oneHour(), Generation: 4, Run: run})
 	if next.AppliedGeneration != 3 || next.AppliedDigest != "sha256-aa" {

@@ -99,7 +99,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		},
 		Validate: validate,
 		Leaving:  &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.deleting = true }},
-		Traits:   resource.Traits{ReadAhead: true, Prompt: true, BatchLimit: 128},
+		Traits:   resource.Traits{ReadAhead: true, AtomicWrites: true, BatchLimit: 128},
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
 			{Relation: resource.Require, Kind: "File", Names: leadsTo},

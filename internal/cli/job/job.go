@@ -14,13 +14,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/drift"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 	"github.com/fettle-dev/fettle/internal/manifest"
+	"github.com/fettle-dev/fettle/internal/reconcile"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
 )
@@ -47,7 +47,7 @@ type Job struct {
 	DetailedExitCodes bool          // Puppet's exit codes
 	Interval          time.Duration // between runs of Watch
 
-	lookout *drift.Lookout // nil: nothing is watched
+	loop *reconcile.Loop // nil if the job runs once
 }
 
 // ErrStopped means that a signal ended a run before it was complete.
@@ -78,7 +78,13 @@ func (j *Job) noteDisabled() {
 
 // run compiles the manifests for this machine and applies them. A zero report means that there was no run.
 func (j *Job) run(ctx context.Context) (report.Report, error) {
-	result, err := hostrun.Run(ctx, j.Control, j.transact)
+	result, err := hostrun.Run(ctx, j.Control, func(ctx context.Context, store engine.Store) (report.Report, error) {
+		c := j.catalog()
+		c.Transaction.Store = store
+		done := j.showProgress(ctx, &c)
+		defer done()
+		return c.Transaction.Run(ctx, c.Items)
+	})
 	return result, ExplainPermission(err)
 }
 
@@ -90,7 +96,8 @@ func ExplainPermission(err error) error {
 	return err
 }
 
-func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, error) {
+// catalog compiles the manifests for this machine.
+func (j *Job) catalog() reconcile.Catalog {
 	began := time.Now()
 	facts := j.gather()
 	gathered := time.Now()
@@ -99,7 +106,7 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 	in.Nodes = []compiler.Node{{Name: hostname, Labels: j.Labels, Facts: func() resource.Facts { return facts }}}
 	items, withheld, problems := compiler.Prepare(in)
 	t := engine.Transaction{
-		Host: j.Host, Guard: j.Guard, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Store: store, Now: time.Now, Trace: j.Printer.Tracer(),
+		Host: j.Host, Guard: j.Guard, Bucket: j.Bucket, Facts: facts, Kinds: j.Kinds, HostName: hostname, Digest: fmt.Sprintf("sha256-%x", j.Manifests.Digest), Noop: j.Noop, Now: time.Now, Trace: j.Printer.Tracer(),
 		Selected: func(i resource.Item) bool { return j.Selected.Has(i.Ref) },
 		Refused:  reportsOf(problems, j.Selected), Withheld: withheld, IgnoreSchedules: j.IgnoreSchedules,
 		Before: map[string]time.Duration{report.FactGeneration: gathered.Sub(began), report.ConfigRetrieval: time.Since(gathered)},
@@ -108,25 +115,30 @@ func (j *Job) transact(ctx context.Context, store engine.Store) (report.Report, 
 		t.Host, t.Reader = nil, j.Host
 	}
 	j.debugProviders(items, facts)
-	done := 0
-	var current Current
-	t.Begin = func(refs []resource.Ref) {
+	return reconcile.Catalog{Items: items, Transaction: t}
+}
+
+// showProgress prints what happens in a run of a catalog until done is called.
+func (j *Job) showProgress(ctx context.Context, c *reconcile.Catalog) (done func()) {
+	ended, total := 0, len(c.Items)
+	current := &Current{}
+	c.Transaction.Begin = func(refs []resource.Ref) {
 		current.Begin(refs)
-		j.Printer.ShowProgress(progress(done, len(items), refs))
+		j.Printer.ShowProgress(progress(ended, total, refs))
 	}
-	t.Observe = func(r report.ResourceReport) {
+	c.Transaction.Observe = func(r report.ResourceReport) {
 		current.End()
-		done++
-		r.Attribute(j.lookout.Author)
+		ended++
+		if j.loop != nil {
+			r.Attribute(j.loop.Watcher.Author)
+		}
 		j.observe(r)
 	}
-	defer current.AnnounceStop(ctx, j.Printer)()
-	defer j.Printer.EndProgress()
-	j.warnUnwatched(j.lookout.Begin(t.Now(), items, facts))
-	result, err := t.Run(ctx, items)
-	result.Attribute(j.lookout.Author)
-	j.warnUnwatched(j.lookout.End(t.Now(), items, result.Changed()))
-	return result, err
+	stop := current.AnnounceStop(ctx, j.Printer)
+	return func() {
+		stop()
+		j.Printer.EndProgress()
+	}
 }
 
 func (j *Job) gather() resource.Facts {
@@ -157,9 +169,7 @@ func (j *Job) observe(r report.ResourceReport) {
 
 // warnUnwatched prints which paths can't be watched.
 func (j *Job) warnUnwatched(err error) {
-	if err != nil {
-		j.Printer.Warn("warning: %v; drift there is corrected every %s", err, j.Interval)
-	}
+	j.Printer.Warn("warning: %v; drift there is corrected every %s", err, j.Interval)
 }
 
 // exitCode is Puppet's with DetailedExitCodes: a run under noop counts as one without changes. That of a plan

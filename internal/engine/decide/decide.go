@@ -14,15 +14,15 @@ import (
 // An Action is what happens to a resource next.
 type Action int
 
-// The actions. Keep is last: nothing is left to do.
+// The actions.
 const (
-	Keep          Action = iota
-	Apply                // write the changes
-	Refresh              // react to events
-	ReportNoop           // report what would be done, do nothing
-	ReportUnknown        // report what may be done, as only an apply can tell, do nothing
-	Await                // report that what would be done depends on others, which are not applied
-	Skip                 // leave it unread: something it needs failed, or it is not asked for
+	Continue      Action = iota // nothing is to be done now
+	Apply                       // write the changes
+	Refresh                     // react to events
+	ReportNoop                  // report what would be done, do nothing
+	ReportUnknown               // report what may be done, as only an apply can tell, do nothing
+	Await                       // report that what would be done depends on others, which are not applied
+	Skip                        // leave it unread: something it needs failed, or it is not asked for
 	Fail
 )
 
@@ -69,9 +69,9 @@ type Situation struct {
 
 // Decide is the whole policy of a transaction. It is asked before the resource is
 // read (Changes nil), once it is read, and once its changes are settled; the answer
-// Keep means to go on to the next of these.
+// Continue leads to the next of these.
 func Decide(s Situation) Verdict {
-	if v := Refusal(s); v.Action != Keep {
+	if v := Refusal(s); v.Action != Continue {
 		return v
 	}
 	if len(s.Changes) > 0 && !s.ChangesDone {
@@ -83,7 +83,7 @@ func Decide(s Situation) Verdict {
 	return onEvents(s)
 }
 
-// Refusal returns why a resource is not read or changed; its action is Keep if nothing prevents that.
+// Refusal returns why a resource is not read or changed; its action is Continue if nothing prevents that.
 // A resource that can't work at all fails even if its dependencies failed too: its author must know.
 func Refusal(s Situation) Verdict {
 	switch {

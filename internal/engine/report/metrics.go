@@ -70,14 +70,13 @@ func (c *EventCounts) add(e Event) {
 	}
 }
 
-// Brief returns the report without uneventful resources in sync, those that a partial run left, and diffs, which may be
-// long.
+// Brief returns the report without uneventful resources in sync, and without diffs, which may be long.
 func (r Report) Brief() Report {
 	r.Metrics.Time = maps.Clone(r.Metrics.Time)
 	all := r.Resources
 	r.Resources = []ResourceReport{}
 	for _, res := range all {
-		if r.quiet(res) {
+		if quiet(res) {
 			continue
 		}
 		events := make([]Event, 0, len(res.Events))
@@ -91,12 +90,12 @@ func (r Report) Brief() Report {
 	return r
 }
 
-// quiet reports whether there is nothing to tell about a resource.
-func (r Report) quiet(res ResourceReport) bool {
-	return r.Partial && res.Left || res.State == InSync && len(res.Events) == 0 && res.Message == ""
+// quiet reports whether there is nothing to report about a resource.
+func quiet(res ResourceReport) bool {
+	return res.State == InSync && len(res.Events) == 0 && res.Message == ""
 }
 
 // Quiet reports whether the run was uneventful: everything was in sync.
 func (r Report) Quiet() bool {
-	return r.Status == "unchanged" && r.Message == "" && !slices.ContainsFunc(r.Resources, func(res ResourceReport) bool { return !r.quiet(res) })
+	return r.Status == "unchanged" && r.Message == "" && !slices.ContainsFunc(r.Resources, func(res ResourceReport) bool { return !quiet(res) })
 }

@@ -56,8 +56,7 @@ type Report struct {
 	// Message is the reason why the run as a whole failed, if it is not that of a single resource.
 	Message string `json:"message,omitempty"`
 	Noop    bool   `json:"noop"`
-	// Partial means that the run handled only resources that had drifted, and those after them. The counts are theirs, and
-	// all others are Left.
+	// Partial means that the run handled only resources that had drifted, and those after them: all others are missing.
 	Partial          bool      `json:"partial,omitempty"`
 	CorrectiveChange bool      `json:"correctiveChange"`
 	Started          time.Time `json:"started"`
@@ -114,8 +113,8 @@ type ResourceReport struct {
 	// Differs means that a property is known to be out of sync after the run. The state is then Noop, Skipped
 	// or Failed.
 	Differs bool `json:"-"`
-	// Left means that its schedule excluded it from this run after an earlier run had checked it, or that a
-	// partial run did not handle it: its state is that of the earlier run.
+	// Left means that its schedule excluded it from this run after an earlier run had checked it: its state is that of the
+	// earlier run.
 	Left bool `json:"-"`
 }
 
@@ -281,9 +280,6 @@ func (r *Report) Fail(message string) { r.Status, r.Message = "failed", message 
 func (r *Report) Complete(before map[string]time.Duration) {
 	r.Status = "unchanged"
 	for _, res := range r.Resources {
-		if r.Partial && res.Left {
-			continue
-		}
 		r.Counts.Add(res)
 		r.CorrectiveChange = r.CorrectiveChange || res.Corrected()
 	}

@@ -218,6 +218,11 @@ func (b *bound[A]) setState(h resource.Reader, is A) {
 	normalize(b.t, &b.is)
 }
 
+func (b *bound[A]) Forget() {
+	var none A
+	b.is, b.was, b.read, b.name = none, none, nil, nil
+}
+
 func (b *bound[A]) State() resource.Instance {
 	i, err := instance(b.t, b.is, b.Provider())
 	if err != nil { // attributes are plain data: they encode

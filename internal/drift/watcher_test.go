@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// file is a File as a run has it: bound again each time.
+// file is a File as a run has it.
 func file(t *testing.T, name, path string) resource.Item {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"path": path})
@@ -33,82 +33,82 @@ func file(t *testing.T, name, path string) resource.Item {
 	return resource.Item{}
 }
 
-func look(t *testing.T) (*drift.Lookout, *linux.Host, string) {
+func watch(t *testing.T) (*drift.Watcher, *linux.Host, string) {
 	t.Helper()
 	root := t.TempDir()
 	h, err := linux.Open(linux.Options{Root: root})
 	must(t, err)
-	l, err := drift.New(h, time.Hour)
+	w, err := drift.New(h, time.Hour)
 	must(t, err)
-	t.Cleanup(func() { _, _ = l.Close(), h.Close() })
-	return l, h, root
+	t.Cleanup(func() { _, _ = w.Close(), h.Close() })
+	return w, h, root
 }
 
 // run is a run of these resources, in which something happens.
-func run(t *testing.T, l *drift.Lookout, h host.Reader, happens func(), changed []resource.Ref, items ...resource.Item) {
+func run(t *testing.T, w *drift.Watcher, h host.Reader, happens func(), changed []resource.Ref, items ...resource.Item) {
 	t.Helper()
-	must(t, l.Begin(start, items, nil))
+	must(t, w.BeginRun(start, items, nil))
 	for _, i := range items {
 		must(t, i.Resource.Choose(nil, h, ""))
 	}
 	happens()
-	must(t, l.End(start, items, changed))
+	must(t, w.EndRun(start, items, changed))
 }
 
 func nothing() {}
 
-func TestLookoutDetectsChangesDuringTheFirstRun(t *testing.T) {
-	l, h, root := look(t)
+func TestWatcherDetectsChangesDuringTheFirstRun(t *testing.T) {
+	w, h, root := watch(t)
 	change := func() { put(t, root, "a") }
-	run(t, l, h, change, nil, file(t, "a", "/a"))
-	if want := start.Add(drift.Settle); !l.Due().Equal(want) {
-		t.Errorf("due at %s, want %s", l.Due(), want)
+	run(t, w, h, change, nil, file(t, "a", "/a"))
+	if want := start.Add(drift.RunDebounce); !w.RunDue().Equal(want) {
+		t.Errorf("due at %s, want %s", w.RunDue(), want)
 	}
 }
 
-func TestLookoutRechecksTheRunsOwnChanges(t *testing.T) {
-	l, h, root := look(t)
+func TestWatcherRechecksTheRunsOwnChanges(t *testing.T) {
+	w, h, root := watch(t)
 	change := func() { put(t, root, "a") }
-	run(t, l, h, change, []resource.Ref{{Kind: "File", Name: "a"}}, file(t, "a", "/a"))
-	if want := start.Add(drift.Again); !l.Due().Equal(want) {
-		t.Errorf("due at %s, want %s", l.Due(), want)
+	run(t, w, h, change, []resource.Ref{{Kind: "File", Name: "a"}}, file(t, "a", "/a"))
+	if want := start.Add(drift.RecheckDelay); !w.RunDue().Equal(want) {
+		t.Errorf("due at %s, want %s", w.RunDue(), want)
 	}
-	run(t, l, h, nothing, nil, file(t, "a", "/a"))
-	if !l.Due().IsZero() {
-		t.Errorf("due again at %s", l.Due())
+	run(t, w, h, nothing, nil, file(t, "a", "/a"))
+	if !w.RunDue().IsZero() {
+		t.Errorf("due again at %s", w.RunDue())
 	}
 }
 
-func TestLookoutFollowsTheCurrentResources(t *testing.T) {
-	l, h, root := look(t)
-	run(t, l, h, nothing, nil, file(t, "a", "/a"))
-	run(t, l, h, nothing, nil, file(t, "b", "/b"))
+func TestWatcherFollowsTheCurrentResources(t *testing.T) {
+	w, h, root := watch(t)
+	run(t, w, h, nothing, nil, file(t, "a", "/a"))
+	run(t, w, h, nothing, nil, file(t, "b", "/b"))
 	put(t, root, "a")
-	l.See(start)
-	if !l.Due().IsZero() {
-		t.Error("what is no resource any more is looked at")
+	w.Poll(start)
+	if !w.RunDue().IsZero() {
+		t.Error("what is no resource any more is watched")
 	}
 	put(t, root, "b")
-	patient.Receive(t, "the change is seen", l.Ready())
-	l.See(start)
-	if l.Due().IsZero() {
-		t.Error("what is a new resource is not looked at")
+	patient.Receive(t, "the change is seen", w.Ready())
+	w.Poll(start)
+	if w.RunDue().IsZero() {
+		t.Error("what is a new resource is not watched")
 	}
-	l.Forget()
-	if !l.Due().IsZero() {
+	w.Forget()
+	if !w.RunDue().IsZero() {
 		t.Error("what was to be forgotten is due")
 	}
 }
 
 func TestHostWithoutNotificationsIsNotWatched(t *testing.T) {
-	l, err := drift.New(struct{ host.Reader }{}, time.Hour)
-	if !errors.Is(err, drift.ErrCannotWatch) || l != nil {
-		t.Errorf("got %v, %v", l, err)
+	w, err := drift.New(struct{ host.Reader }{}, time.Hour)
+	if !errors.Is(err, drift.ErrCannotWatch) || w != nil {
+		t.Errorf("got %v, %v", w, err)
 	}
-	l.See(start)
-	l.Forget()
-	must(t, errors.Join(l.Begin(start, nil, nil), l.End(start, nil, nil), l.Close()))
-	if l.Ready() != nil || !l.Due().IsZero() {
+	w.Poll(start)
+	w.Forget()
+	must(t, errors.Join(w.BeginRun(start, nil, nil), w.EndRun(start, nil, nil), w.Close()))
+	if w.Ready() != nil || !w.RunDue().IsZero() {
 		t.Error("there is something to see")
 	}
 }
@@ -126,28 +126,28 @@ func must(t *testing.T, err error) {
 }
 
 // Two resources have the same path.
-func TestRunFollowsSoonIfAPartialOneHandledNotAllResourcesOfAPath(t *testing.T) {
+func TestRunFollowsSoonIfACorrectionHandledNotAllResourcesOfAPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		can  []string
 		want time.Duration
 	}{
 		"one of them": {[]string{"a"}, 250 * time.Millisecond},
-		"both":        {[]string{"a", "b"}, drift.CheckEverything},
+		"both":        {[]string{"a", "b"}, drift.FullCheckDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, h, root := look(t)
+			w, h, root := watch(t)
 			items := []resource.Item{file(t, "a", "/f"), file(t, "b", "/f")}
-			run(t, l, h, nothing, nil, items...)
+			run(t, w, h, nothing, nil, items...)
 			must(t, os.WriteFile(filepath.Join(root, "f"), nil, 0o600))
 			can := map[resource.Ref]bool{}
 			for _, name := range c.can {
 				can[resource.Ref{Kind: "File", Name: name}] = true
 			}
-			if drifted := l.BeginPartial(start, can); len(drifted) != len(can) {
+			if drifted := w.BeginCorrection(start, can, false); len(drifted) != len(can) {
 				t.Errorf("drifted: %v", drifted)
 			}
-			must(t, l.EndAside(start, nil))
-			if got := l.Due().Sub(start); got != c.want {
+			must(t, w.EndCorrection(start, nil, false))
+			if got := w.RunDue().Sub(start); got != c.want {
 				t.Errorf("the run is due after %s, want %s", got, c.want)
 			}
 		})
