@@ -149,7 +149,7 @@ func expected(planned map[string]bool, file string) (there, known bool) {
 	if there, known = planned[file]; known {
 		return there, true
 	}
-	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+	for dir := path.Dir(path.Join("/", file)); dir != "/"; dir = path.Dir(dir) {
 		if there, known := planned[dir]; known && !there {
 			return false, true
 		}

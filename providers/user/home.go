@@ -21,7 +21,7 @@ func unusableHome(h resource.Reader, a forecast.Accounts, want attributes) error
 	if !ptr.Deref(want.ManageHome, false) {
 		return nil
 	}
-	home := path.Clean(a.HomeOf(want))
+	home := path.Join("/", a.HomeOf(want))
 	files := resource.PlannedNames(h, "File")
 	for dir := home; dir != "/"; dir = path.Dir(dir) {
 		if _, planned := files[dir]; planned {
