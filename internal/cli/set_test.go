@@ -45,8 +45,8 @@ func TestResourceUsesRequestedProviderAndHonorsNoop(t *testing.T) {
 
 func TestResourceRejectsInvalidAttributes(t *testing.T) {
 	for words, want := range map[string]string{
-		"user ann ensure=absnt":                  `fettle: ensure "absnt" is not known: use present or absent`,
-		"user ann membership=Minimum":            `fettle: membership "Minimum" is not known: use minimum or inclusive`,
+		"user ann ensure=absnt":                  `fettle: User/ann: ensure: Unsupported value: "absnt": supported values: "present", "absent"`,
+		"user ann membership=Minimum":            `fettle: User/ann: membership: Unsupported value: "Minimum": supported values: "minimum", "inclusive"`,
 		"tidy t path=/tmp ageSeconds=-1":         "fettle: Tidy/t: ageSeconds: Invalid value: -1: ageSeconds must be a number of seconds from 0, or whole numbers with the units w, d, h, m and s, such as 30d",
 		"purge all kind=Package confirm=Package": "fettle: Purge/all: kind: ",
 	} {

@@ -82,21 +82,25 @@ func New(k resource.Kind, i resource.Instance, defaultProvider string) (Object, 
 	return o, nil
 }
 
-// Bind binds attributes as those of a manifest: the definition of the kind in the API checks them, and an external type has its defaults.
+// Bind binds attributes as those of a manifest: the definition of the kind in the API checks them before the kind does, and an external
+// type has its defaults. Only the kind lists its attributes for an unknown one.
 func Bind(ctx context.Context, types manifest.Types, k resource.Kind, item resource.Item, attributes json.RawMessage) (resource.Resource, error) {
 	external := types.Of(k.Name()) != nil
 	bound, err := k.Bind(item.Ref, attributes)
-	if err != nil && (!external || errors.Is(err, resource.ErrUnknownAttribute)) {
+	if errors.Is(err, resource.ErrUnknownAttribute) {
 		return nil, err
 	}
 	if v1alpha1.NewResource(item.Ref.Kind) == nil && !external { // the API lacks the kind
-		return bound, nil
-	}
-	r, err := manifestOf(ctx, types, item, attributes)
-	if err != nil || !external {
 		return bound, err
 	}
-	return k.Adopt(item.Ref, r.GetAttributes())
+	r, invalid := manifestOf(ctx, types, item, attributes)
+	switch {
+	case invalid != nil:
+		return nil, invalid
+	case external:
+		return k.Adopt(item.Ref, r.GetAttributes())
+	}
+	return bound, err
 }
 
 // Existing binds a resource of an external type that is only read. A program gets what identifies it, and the Parameters. Both must be valid.
