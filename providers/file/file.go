@@ -102,7 +102,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 		Traits:   resource.Traits{ReadAhead: true, AtomicWrites: true, BatchLimit: 128},
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},
-			{Relation: resource.Require, Kind: "File", Names: leadsTo},
+			{Relation: resource.Require, Kind: "File", Names: linkTarget},
 			{Relation: resource.Require, Kind: "File", Names: sourceFiles},
 			{Relation: resource.Require, Kind: "User", Names: func(want Attributes) []string { return account(want.Owner) }},
 			{Relation: resource.Require, Kind: "Group", Names: func(want Attributes) []string { return account(want.Group) }},
@@ -150,9 +150,9 @@ func location(a Attributes) string {
 }
 
 func normalize(a *Attributes) {
-	a.Path = squeeze(a.Path)
+	a.Path = trimSlashes(a.Path)
 	if a.Confirm != nil {
-		a.Confirm = new(squeeze(*a.Confirm))
+		a.Confirm = new(trimSlashes(*a.Confirm))
 	}
 	if a.Source != nil {
 		a.Source = new(strings.TrimPrefix(*a.Source, "file://"))
@@ -167,8 +167,8 @@ func normalize(a *Attributes) {
 	a.Owner, a.Group = owner.Normalize(a.Owner), owner.Normalize(a.Group)
 }
 
-// squeeze removes superfluous slashes. Validation rejects . and .. later.
-func squeeze(p string) string {
+// trimSlashes removes superfluous slashes. validate rejects . and .. later.
+func trimSlashes(p string) string {
 	for strings.Contains(p, "//") {
 		p = strings.ReplaceAll(p, "//", "/")
 	}
@@ -188,8 +188,8 @@ func ancestors(want Attributes) []string {
 	return up
 }
 
-// leadsTo returns the path of a link's target, by its text alone.
-func leadsTo(want Attributes) []string {
+// linkTarget returns the path that a link points to, by its text alone.
+func linkTarget(want Attributes) []string {
 	if want.Target == nil {
 		return nil
 	}

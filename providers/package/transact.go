@@ -38,7 +38,7 @@ func (b *batch) transact(ctx context.Context, t transaction.Transaction) {
 	before, first := b.db, b.writes[t.Orders[0].Index]
 	t, err := b.attempt(ctx, t)
 	first.AddNote(t.SideEffects("also ", dpkg.Changes(before, b.db)))
-	b.noteVersions(t)
+	b.reportVersions(t)
 	rest := transaction.Transaction{Settings: t.Settings}
 	for _, o := range t.Orders {
 		if !o.Done(b.db.Find(o.Name)) {
@@ -60,8 +60,8 @@ func (b *batch) transact(ctx context.Context, t transaction.Transaction) {
 	}
 }
 
-// noteVersions reports the versions that were installed if the resource does not name them.
-func (b *batch) noteVersions(t transaction.Transaction) {
+// reportVersions reports the versions that were installed if the resource does not name them.
+func (b *batch) reportVersions(t transaction.Transaction) {
 	for _, o := range t.Orders {
 		is, w := b.db.Find(o.Name), b.writes[o.Index]
 		if o.Action == transaction.Install && o.Done(is) && ensureOf(w.Want) != is.Version {

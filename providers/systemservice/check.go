@@ -18,7 +18,7 @@ import (
 
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.
 func (systemd) Precheck(ctx context.Context, h resource.Reader, writes []resource.Write[attributes]) []error {
-	noteStatus(writes)
+	reportSandboxedStatus(writes)
 	return precheck(ctx, h, writes, func(name string) (unit, error) { return seen(ctx, h, name) })
 }
 
@@ -266,7 +266,7 @@ func unmaskable(h host.Reader, u unit, want attributes) error {
 
 // Precheck implements [resource.Prechecker] by the rules that Write applies, too.
 func (s scripted) Precheck(_ context.Context, h resource.Reader, writes []resource.Write[attributes]) []error {
-	noteStatus(writes)
+	reportSandboxedStatus(writes)
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		name := strings.TrimSuffix(w.Want.Name, ".service")

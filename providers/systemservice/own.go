@@ -100,8 +100,8 @@ func queryCommand(ctx context.Context, h host.Reader, command string) (*bool, er
 	return new(res.ExitCode == 0), nil
 }
 
-// noteStatus reports that a status command may have seen less than it would without a simulation.
-func noteStatus(writes []resource.Write[attributes]) {
+// reportSandboxedStatus reports that a status command may have seen less than it would without a simulation.
+func reportSandboxedStatus(writes []resource.Write[attributes]) {
 	for _, w := range writes {
 		if w.Want.Status != nil {
 			w.AddNote("status ran in a sandbox without a network, /run and other processes: an apply may find another state\n")

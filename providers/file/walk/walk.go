@@ -195,13 +195,13 @@ func (w *Walk) copy(l level, p, from string, here host.FileInfo) error {
 			original.Path, w.Managed.tree.Path)
 	}
 	l.from, l.purge = from, l.purge && !mounted && here.IsDir()
-	l.local = l.local && w.leadsOn(here)
+	l.local = l.local && w.canDescend(here)
 	_, err = w.below(l, p, identityOf(info), identityOf(here))
 	return err
 }
 
-// leadsOn reports whether something may be below an entry of the host.
-func (w *Walk) leadsOn(here host.FileInfo) bool {
+// canDescend reports whether an entry of the host may have entries of its own.
+func (w *Walk) canDescend(here host.FileInfo) bool {
 	return here.IsDir() || here.IsSymlink() && w.FollowLinks
 }
 
