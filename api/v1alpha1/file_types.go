@@ -113,7 +113,7 @@ type FileAttributes struct {
 	// not downloaded again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]+$')",message="checksumValue must be a checksum in hexadecimal digits"
 	ChecksumValue *string `json:"checksumValue,omitempty"`
 	// links defines how a symlink at path is treated: manage manages the link itself, follow
 	// manages its target. Defaults to manage.
@@ -188,23 +188,23 @@ type FileAttributes struct {
 	// selrange fail the resource on hosts without SELinux.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+$')",message="must be one part of an SELinux label, such as system_u, object_r or etc_t in system_u:object_r:etc_t:s0"
 	Seluser *string `json:"seluser,omitempty"`
 	// selrole is the role of the SELinux label, for example object_r.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+$')",message="must be one part of an SELinux label, such as system_u, object_r or etc_t in system_u:object_r:etc_t:s0"
 	Selrole *string `json:"selrole,omitempty"`
 	// seltype is the type of the SELinux label, for example httpd_sys_content_t.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+$')",message="must be one part of an SELinux label, such as system_u, object_r or etc_t in system_u:object_r:etc_t:s0"
 	Seltype *string `json:"seltype,omitempty"`
 	// selrange is the level, or range of levels, of the SELinux label, for example s0 or
 	// s0:c0.c1023.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.,:-]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.,:-]+$')",message="selrange must be the range of an SELinux label, such as s0 or s0:c0.c1023"
 	Selrange *string `json:"selrange,omitempty"`
 
 	// confirm must repeat path before ensure: absent, purge or force can affect a system directory

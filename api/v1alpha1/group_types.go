@@ -35,7 +35,7 @@ type GroupAttributes struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MaxLength=32
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="members must be names of users: letters, digits, _ . and -, not starting with a digit or -"
 	Members []string `json:"members,omitzero"`
 	// authMembership removes users who are not listed in members. Defaults to false.
 	// +optional

@@ -74,7 +74,7 @@ type PackageAttributes struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_]*=`
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.matches('^[A-Za-z_][A-Za-z0-9_]*='))",message="environment must be a list of KEY=value, such as http_proxy=http://proxy:3128"
 	// +kubebuilder:validation:items:MaxLength=4096
 	Environment []string `json:"environment,omitempty"`
 }

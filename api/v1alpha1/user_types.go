@@ -55,7 +55,7 @@ type UserAttributes struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=32
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]*[$]?$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.-]*[$]?$')",message="groups must be names of groups: letters, digits, _ . and -, not starting with a digit or -"
 	Groups []string `json:"groups,omitzero"`
 	// membership is minimum if the user may be in other groups than those listed, inclusive if not.
 	// Defaults to minimum.

@@ -179,8 +179,8 @@ func TestFaultNamesLineResourceAndRemedy(t *testing.T) {
 		"a long value": {replaced("/etc/motd", strings.Repeat("é", 1000)), []string{
 			"stdin:4: File/motd: spec.path: Invalid value: \"" + strings.Repeat("é", 98) + "...\": path must be absolute, such as /etc/motd",
 		}},
-		"a value that violates its pattern": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
-			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": spec.checksumValue in body should match '^[0-9a-fA-F]+$'",
+		"a value that violates its rule": {replaced("content: hello", "source: /a, checksum: md5, checksumValue: "+strings.Repeat("z", 32)), []string{
+			"stdin:4: File/motd: spec.checksumValue: Invalid value: \"" + strings.Repeat("z", 32) + "\": checksumValue must be a checksum in hexadecimal digits",
 		}},
 		"content and target": {replaced("content: hello", "content: hello, target: /x"), []string{
 			"stdin:4: File/motd: spec: Invalid value: content, contentTemplate, contentFrom and target are mutually exclusive: set only one",
