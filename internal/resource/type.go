@@ -76,8 +76,8 @@ type Type[A any] struct {
 	// OneOf lists the attributes with enumerated values. Any other value fails the resource, even
 	// if the CRD admitted it: no provider may take it for a default. Optional.
 	OneOf []OneOf[A]
-	// Validate checks rules that the CRD's schema can't express. Its errors name the attribute, the
-	// value and the fix. Optional.
+	// Validate checks rules that the CRD's schema can't express. It repeats a rule only if its violation would harm a host, since an
+	// agent binds the entries of a catalog without the schema. Its errors name the attribute, the value and the fix. Optional.
 	Validate func(A) error
 	Auto     []AutoRelation[A]
 	// Receive stores the states of the resources that relations with SendDesired find, for the

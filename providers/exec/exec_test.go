@@ -287,7 +287,7 @@ func TestBackgroundProcessesDoNotBlockTheRun(t *testing.T) {
 func TestInvalidCommands(t *testing.T) {
 	h := hosttest.New(t)
 	tests := map[string]struct{ spec, err string }{
-		"no command":                             {`{}`, "command is missing: set it to a command line"},
+		"no command":                             {`{}`, `command "" has no command: its first word is empty`},
 		"an open quote":                          {`{command: "/bin/echo 'a"}`, `command "/bin/echo 'a" has a single quote at character 11 that nothing closes: close it, or set shell: true`},
 		"a pipe":                                 {`{command: "/bin/echo a | cat > f"}`, `command "/bin/echo a | cat > f" has an unquoted | at character 13, which only a shell understands: quote it, or set shell: true`},
 		"a variable of a check":                  {`{command: /bin/true, unless: [/bin/true, 'test -e "$HOME/a"'], path: [/bin]}`, `unless "test -e \"$HOME/a\"" has a $ at character 10, which a shell would expand: put it in single quotes, or set shell: true`},

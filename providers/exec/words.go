@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -61,11 +60,8 @@ func program(line string, a Attributes) string {
 	return split[0]
 }
 
-// validate rejects lines that could never be run.
+// validate rejects lines that could never be run, which a schema can't split into words.
 func validate(a Attributes) error {
-	if a.Command == "" {
-		return errors.New("command is missing: set it to a command line")
-	}
 	argv, err := commandWords(a)
 	errs := []error{runnable("command", argv, err, a), validateSecret(a)}
 	if sleep := ptr.Deref(a.TrySleepSeconds, 0); sleep > 3600 {
@@ -91,9 +87,6 @@ func validateSecret(a Attributes) error {
 		name, value, _ := strings.Cut(kv, "=")
 		if strings.ContainsRune(value, 0) {
 			return fmt.Errorf("the value of %s in environmentFrom contains a zero byte, which an environment cannot: remove it from the Secret", name)
-		}
-		if slices.ContainsFunc(a.Environment, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
-			return fmt.Errorf("environment and environmentFrom both set %s: remove one", name)
 		}
 	}
 	return nil

@@ -57,9 +57,7 @@ type found struct {
 
 // Values of links and recurseScope.
 const (
-	linksManage = "manage"
 	linksFollow = "follow"
-	scopeAll    = "All"
 	scopeSource = "Source"
 )
 

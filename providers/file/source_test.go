@@ -331,8 +331,6 @@ func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 
 	for spec, want := range map[string]string{
-		`{path: /x, source: /a, content: b}`:                    "source cannot be combined with content or target: set only one",
-		`{path: /x, source: /a, ensure: directory}`:             "ensure: directory has no source: use ensure: file, or for a directory recurse: true, or remove source",
 		`{path: /x, source: a}`:                                 `source "a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "puppet:///a"}`:                     `source "puppet:///a" is neither an absolute path on the host nor an http or https URL: write it as /srv/a, file:///srv/a or https://example.com/a`,
 		`{path: /x, source: "https://ann:s3cret@example.com/"}`: "source must not contain a user or password: everybody may read the resource",
@@ -340,13 +338,11 @@ func TestInvalidSource(t *testing.T) {
 		`{path: /x, source: "http://127.example.com/a"}`:        "source is plain http, where anybody on the way can change the content: use https, or set checksumValue (not of a lite checksum)",
 		`{path: /x, source: "http://example.com/a", checksum: md5lite, checksumValue: "` + strings.Repeat("0", 32) + `"}`: "source is plain http, where anybody on the way can change the content: use https, or set checksumValue (not of a lite checksum)",
 		`{path: /x, source: "https:///a"}`:                          "source is not a valid URL: write it as https://example.com/a",
-		`{path: /x, checksum: md5}`:                                 "checksum and checksumValue require source: set source, or remove them",
 		`{path: /x, source: /a, checksum: crc}`:                     `checksum "crc" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
 		`{path: /x, source: /a, checksum: sha224lite}`:              `checksum "sha224lite" is not known: use sha256, sha512, sha384, sha224, sha1, md5, sha256lite, sha1lite, md5lite, mtime or none`,
 		`{path: /x, source: /a, checksumValue: ab}`:                 `checksumValue "ab" is not a checksum by sha256: it has 64 hexadecimal digits`,
 		`{path: /x, source: /a, checksum: none, checksumValue: ab}`: `checksumValue "ab" is not a checksum by none: it has 0 hexadecimal digits`,
 		`{path: /x, links: ignore}`:                                 `links "ignore" is not known: use manage or follow`,
-		`{path: /x, links: follow, target: /y}`:                     "links: follow cannot be combined with ensure: link: remove one of them",
 	} {
 		if _, err := bind(t, spec); err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", spec, err, want)
@@ -415,8 +411,6 @@ func TestSecretHeadersAreSentAndNeverShown(t *testing.T) {
 	}
 
 	for spec, want := range map[string]string{
-		`{"path": "/x", "source": "/srv/a"}`: "headersFrom, ca and caFrom require a source that is a URL: set source, or remove them",
-		`{"path": "/x", "content": "a"}`:     "headersFrom, ca and caFrom require a source that is a URL: set source, or remove them",
 		`{"path": "/x", "source": "http://example.com/a", "checksumValue": "` + sumTwo[len("{sha256}"):] + `"}`: "headersFrom would be sent over plain http, where anybody on the way can read it: use https",
 		`{"path": "/x", "source": "https://example.com/a", "ca": "none"}`:                                       "ca has no certificate in PEM: each begins with -----BEGIN CERTIFICATE-----, as printed by openssl x509",
 	} {

@@ -5,10 +5,7 @@ package group
 
 import (
 	_ "embed"
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -59,12 +56,11 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 		OneOf: []resource.OneOf[attributes]{
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
 		},
-		Validate: validate,
-		Auto:     []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
+		Auto: []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
 		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},
-		Traits: resource.Traits{SideEffects: true}, // a new gid also becomes that of the users with this primary group, and members join the group
+		Traits: resource.Traits{SideEffects: true}, // a new gid also becomes the gid of the users with this primary group, and members join the group
 	}
 }
 
@@ -102,17 +98,6 @@ func keys(a attributes) []string {
 		return nil
 	}
 	return []string{strconv.FormatInt(*a.GID, 10)}
-}
-
-// validate rejects values that the host's tools would treat as several names.
-func validate(a attributes) error {
-	var errs []error
-	for _, m := range a.Members {
-		if m == "" || strings.ContainsAny(m, ",:\n") {
-			errs = append(errs, fmt.Errorf("members has %q: use the name of one user", m))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // usersBefore returns the users that must exist before a group.

@@ -40,7 +40,8 @@ func Type() *resource.Type[v1alpha1.PurgeAttributes] {
 	}
 }
 
-// validate requires an exception, or a confirmation that there is none.
+// validate requires an exception, or a confirmation that there is none. It repeats a rule of the schema, because its violation removes
+// every account of the host.
 func validate(a attributes) error {
 	numbered := a.Kind == "User" || a.Kind == "Group"
 	switch {

@@ -33,14 +33,14 @@ func fullType(kind string) string {
 	return kind
 }
 
-// validate rejects values that sshd would read as another line, or ignore. An absent key may have any
-// name, because others may have chosen it.
+// validate rejects values that sshd would read as another line, or ignore: the schema does not know the text of a key, and a line that
+// nobody wrote lets somebody in.
 func validate(a attributes) error {
-	errs := []error{validateName(a), validatePlace(a)}
+	errs := []error{validateName(a)}
 	if isAbsent(a) {
 		return errors.Join(errs...)
 	}
-	if a.Type == nil || a.Key == nil {
+	if a.Type == nil || a.Key == nil { // a rule of the schema, without which there is no line
 		errs = append(errs, errors.New("type and key are required, unless ensure is absent"))
 	} else if err := authorizedkeys.CheckKey(*a.Type, *a.Key); err != nil {
 		errs = append(errs, fmt.Errorf("key %w", err))
@@ -56,16 +56,6 @@ func validate(a attributes) error {
 func validateName(a attributes) error {
 	if a.Name == "" || strings.Contains(a.Name, "\n") || a.Name != authorizedkeys.Canonical(a.Name) {
 		return fmt.Errorf("name %q is not a single line without surrounding spaces: use the comment of the key", a.Name)
-	}
-	return nil
-}
-
-func validatePlace(a attributes) error {
-	if a.User == nil && a.Target == nil && !isAbsent(a) { // an absent key needs no place
-		return errors.New("user or target is required: set user to the owner of the key, or target to the path of its file")
-	}
-	if a.Target != nil && !path.IsAbs(*a.Target) {
-		return fmt.Errorf("target %q must be an absolute path: begin it with /", *a.Target)
 	}
 	return nil
 }

@@ -299,8 +299,6 @@ func TestTheKeysOfAllUsersAreListed(t *testing.T) {
 func TestInvalidAttributes(t *testing.T) {
 	const spec = `"type": "ssh-ed25519", "key": "` + one + `"`
 	tests := map[string]struct{ manifest, err string }{
-		"nobody's":                       {`{` + spec + `}`, "user or target is required: set user to the owner of the key, or target to the path of its file"},
-		"a relative file":                {`{"target": "a", ` + spec + `}`, `target "a" must be an absolute path: begin it with /`},
 		"no key":                         {`{"user": "ann"}`, "type and key are required, unless ensure is absent"},
 		"a key of another type":          {`{"user": "ann", "type": "rsa", "key": "` + one + `"}`, `key has the type "ssh-ed25519", but type is "ssh-rsa": make them equal`},
 		"a name of two lines":            {`{"user": "ann", "name": "a\nb", ` + spec + `}`, `name "a\nb" is not a single line without surrounding spaces: use the comment of the key`},

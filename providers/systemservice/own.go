@@ -32,7 +32,7 @@ func words(attribute, command string) ([]string, error) {
 	return args, nil
 }
 
-// validateCommands validates the commands of a resource.
+// validateCommands validates the commands of a resource, which a schema can't split into words.
 func validateCommands(want attributes) error {
 	var errs []error
 	for _, c := range []struct {
@@ -44,30 +44,12 @@ func validateCommands(want attributes) error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, validateExclusive(want), validatePattern(want.Pattern))...)
-}
-
-// validateExclusive rejects attributes that contradict each other.
-func validateExclusive(want attributes) error {
-	var errs []error
-	if want.Pattern != nil && ptr.Deref(want.HasStatus, true) {
-		errs = append(errs, errors.New("pattern requires hasStatus: false: set it, or remove pattern"))
-	}
-	if want.Status != nil && !ptr.Deref(want.HasStatus, true) {
-		errs = append(errs, errors.New("status cannot be combined with hasStatus: false: remove one of them"))
-	}
-	if want.Restart != nil && ptr.Deref(want.ReloadOnRefresh, false) {
-		errs = append(errs, errors.New("restart cannot be combined with reloadOnRefresh: true: remove one of them"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, validatePattern(want.Pattern))...)
 }
 
 func validatePattern(pattern *string) error {
 	if pattern == nil {
 		return nil
-	}
-	if *pattern == "" {
-		return errors.New("pattern is empty and would match every process: remove it to look for the service's name")
 	}
 	if _, err := regex.Measure(*pattern); err != nil {
 		return fmt.Errorf("pattern %.60q is not valid: %w", *pattern, err)

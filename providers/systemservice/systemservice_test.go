@@ -351,15 +351,9 @@ func TestInvalidAttributes(t *testing.T) {
 		"{name: a, ensure: true}":                         "cannot read attributes of SystemService/a: json: cannot unmarshal bool into Go struct field SystemServiceAttributes.ensure of type string",
 		`{name: a, start: "a 'b"}`:                        `start "a 'b" has a single quote at character 3 that nothing closes: close it, or run it with sh -c '...'`,
 		"{name: a, stop: ' '}":                            `stop " " has no command: its first word is empty`,
-		"{name: a, pattern: b}":                           "pattern requires hasStatus: false: set it, or remove pattern",
 		"{name: a, pattern: '(', hasStatus: false}":       "pattern \"(\" is not valid: error parsing regexp: missing closing ): `(`",
 		"{name: a, pattern: 'x{1000}', hasStatus: false}": `pattern "x{1000}" is not valid: regular expression "x{1000}" is too large: it may come to 1000 instructions, and a repetition such as x{100} is 100 of them`,
-		"{name: a, pattern: '', hasStatus: false}":        "pattern is empty and would match every process: remove it to look for the service's name",
-		"{name: a, status: b, hasStatus: false}":          "status cannot be combined with hasStatus: false: remove one of them",
-		"{name: a, restart: b, reloadOnRefresh: true}":    "restart cannot be combined with reloadOnRefresh: true: remove one of them",
 		"{name: a, ensure: started}":                      `ensure "started" is not known: use running or stopped`,
-		"{name: a, mask: true, enable: true}":             "mask: true cannot be combined with enable: true, because a masked service cannot start at boot: remove one of them",
-		"{name: a, mask: true, ensure: running}":          "mask: true cannot be combined with ensure: running, because a masked service cannot start: remove one of them",
 	} {
 		t.Run(attributes, func(t *testing.T) {
 			raw, err := yaml.YAMLToJSON([]byte(attributes))

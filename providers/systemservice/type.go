@@ -16,8 +16,6 @@ import (
 	"regexp"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -135,27 +133,18 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// validate repeats the rules of the schema, since manifests also come from files.
 func validate(want attributes) error {
-	return errors.Join(validateName(want.Name), validateMask(want), validateCommands(want))
+	return errors.Join(validateName(want.Name), validateCommands(want))
 }
 
+// validateName rejects templates, which the schema admits. It repeats the schema's rule, because systemctl would take other names for
+// options, or for patterns of any number of units.
 func validateName(name string) error {
 	switch {
 	case !validName.MatchString(name) || len(unitName(name)) > 255:
 		return fmt.Errorf("name %q cannot be that of a unit: use letters, digits and :_.@-, such as nginx or nginx.service", name)
 	case strings.Contains(unitName(name), "@."):
 		return fmt.Errorf("name %q is a template, not a service: name an instance, such as getty@tty1", name)
-	}
-	return nil
-}
-
-func validateMask(want attributes) error {
-	switch {
-	case ptr.Deref(want.Mask, false) && ptr.Deref(want.Enable, false):
-		return errors.New("mask: true cannot be combined with enable: true, because a masked service cannot start at boot: remove one of them")
-	case ptr.Deref(want.Mask, false) && wantsRunning(want):
-		return errors.New("mask: true cannot be combined with ensure: running, because a masked service cannot start: remove one of them")
 	}
 	return nil
 }

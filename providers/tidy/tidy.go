@@ -42,7 +42,7 @@ func Type(now func() time.Time) *resource.Type[Attributes] {
 			{Name: "path", Doc: "The file, or the directory with the files."},
 			{Name: "recurse", Doc: "Whether the files below path are tidied too. Default false."},
 			{Name: "recurseLimit", Doc: "The number of levels to descend; all by default."},
-			{Name: "matches", Doc: "Shell globs, of which the base name must match one."},
+			{Name: "matches", Doc: "Shell globs; the base name must match one of them."},
 			{Name: "rmdirs", Doc: "Whether empty directories are removed too. Default false."},
 			{Name: "ageSeconds", Doc: "The minimum age of a file to remove, in seconds or with a unit, such as 1w, 30d or 12h."},
 			{Name: "type", Doc: "The time from which the age counts: atime (default), mtime or ctime."},
@@ -89,25 +89,23 @@ func above(a Attributes) []string {
 	return all
 }
 
+// validate repeats the schema's rules about path and confirm, because their violation destroys the host.
 func validate(a Attributes) error {
 	var errs []error
 	if !path.IsAbs(a.Path) {
 		errs = append(errs, fmt.Errorf("path %q must be absolute: begin it with /", a.Path))
 	}
-	if !ptr.Deref(a.Recurse, false) && (a.RecurseLimit != nil || a.Matches != nil || a.RmDirs != nil) {
-		errs = append(errs, errors.New("recurseLimit, matches and rmdirs require recurse: true: set it, or remove them"))
-	}
 	if ptr.Deref(a.Recurse, false) && confirm.IsSystemDirectory(a.Path) {
 		errs = append(errs, confirm.Check(a.Confirm, a.Path, "this tidies "+a.Path+", which the host needs: use a directory below it, or,"))
 	}
-	_, err := leastSize(a)
-	return errors.Join(append(errs, err, validateMatches(a.Matches))...)
+	return errors.Join(append(errs, validateMatches(a.Matches))...)
 }
 
+// validateMatches rejects invalid globs, which the schema admits.
 func validateMatches(patterns []string) error {
 	var errs []error
 	for _, m := range patterns {
-		if _, err := path.Match(glob(m), ""); err != nil || strings.Contains(m, "/") {
+		if _, err := path.Match(glob(m), ""); err != nil {
 			errs = append(errs, fmt.Errorf("matches has %q, which is not a shell glob for base names: write it as *.log", m))
 		}
 	}

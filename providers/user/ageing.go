@@ -67,19 +67,13 @@ func expiryDay(expiry string) (string, error) {
 	return strconv.FormatInt(day.Unix()/secondsPerDay, 10), nil
 }
 
+// validateExpiry rejects days that no month has, which the schema admits.
 func validateExpiry(a attributes) error {
 	if a.Expiry == nil {
 		return nil
 	}
 	_, err := expiryDay(*a.Expiry)
 	return err
-}
-
-func validateDays(attribute string, days *int64) error {
-	if days != nil && *days < accounts.Never {
-		return fmt.Errorf("%s %d is below -1: use a number of days, or -1 for none", attribute, *days)
-	}
-	return nil
 }
 
 // expireOption returns nil if the expiry is not managed. The expiry was validated.

@@ -59,25 +59,16 @@ func number(gid int64) *intstr.IntOrString {
 	return new(intstr.FromString(strconv.FormatInt(gid, 10)))
 }
 
-// validate rejects values that the host's tools would treat as several fields or lines, and values
-// that would never be read back the same.
+// validate has the rules that the schema can't express: those for values from Secrets and for names that default to metadata.name.
 func validate(a attributes) error {
-	errs := []error{
-		validateField("name", &a.Name), validateField("comment", a.Comment),
-		validatePath("home", a.Home), validatePath("shell", a.Shell),
-		validateDays("passwordMinAge", a.PasswordMinAge), validateDays("passwordMaxAge", a.PasswordMaxAge),
-		validateDays("passwordWarnDays", a.PasswordWarnDays), validateExpiry(a), validateKeyFiles(a),
-		validatePassword(a), validateRemoval(a),
-	}
-	if a.GID != nil && a.GID.Type == intstr.Int && a.GID.IntVal < 0 {
-		errs = append(errs, fmt.Errorf("gid %d is negative: use a group's name or number", a.GID.IntVal))
-	}
-	for _, g := range a.Groups {
-		errs = append(errs, validateGroup(g))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		validateField("name", &a.Name), validateField("comment", a.Comment), validatePath("home", a.Home), validatePath("shell", a.Shell),
+		validateExpiry(a), validatePassword(a), validateRemoval(a),
+	)
 }
 
+// validateField repeats rules of the schema, because a colon or a line break adds another field or line to /etc/passwd or to the input
+// of chpasswd.
 func validateField(attribute string, value *string) error {
 	if value != nil && strings.ContainsFunc(*value, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
 		return fmt.Errorf("%s %q must not contain a colon, a line break or another control character: remove it", attribute, *value)
@@ -85,18 +76,13 @@ func validateField(attribute string, value *string) error {
 	return nil
 }
 
+// validatePath repeats a rule of the schema, because a relative home or shell is another one in each directory. An account of the host,
+// which may be restored, may have none.
 func validatePath(attribute string, value *string) error {
 	if value != nil && *value != "" && !strings.HasPrefix(*value, "/") {
 		return fmt.Errorf("%s %q must be an absolute path: begin it with /", attribute, *value)
 	}
 	return validateField(attribute, value)
-}
-
-func validateGroup(name string) error {
-	if _, err := strconv.Atoi(name); err == nil || name == "" || strings.Contains(name, ",") {
-		return fmt.Errorf("groups has %q: use the name of one group", name)
-	}
-	return nil
 }
 
 // groupsBefore returns the groups that must exist before a user: those that it names and, without a

@@ -3,7 +3,6 @@ package user
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"path"
@@ -168,18 +167,4 @@ func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resourc
 		return nil, err
 	}
 	return p.kind.Bind(resource.Ref{Kind: authorizedkeys.Kind, Name: name}, raw)
-}
-
-// validateKeyFiles repeats the rules of the API's schema, since manifests also come from files.
-func validateKeyFiles(want attributes) error {
-	var errs []error
-	if want.SSHKeyFiles != nil && !ptr.Deref(want.PurgeSSHKeys, false) {
-		errs = append(errs, errors.New("sshKeyFiles requires purgeSSHKeys: true: set it, or remove sshKeyFiles"))
-	}
-	for _, f := range want.SSHKeyFiles {
-		if !strings.HasPrefix(authorizedkeys.Expand(f, accounts.User{Home: "/"}), "/") {
-			errs = append(errs, fmt.Errorf("sshKeyFiles has %q: use an absolute path, or one in the home directory that begins with ~/ or %%h/", f))
-		}
-	}
-	return errors.Join(errs...)
 }

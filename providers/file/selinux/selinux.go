@@ -2,9 +2,7 @@
 package selinux
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -29,26 +27,6 @@ func (l Label) parts() [4]part {
 
 // Managed reports whether any part of the label is managed.
 func (l Label) Managed() bool { return l != Label{} }
-
-var (
-	validPart  = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	validRange = regexp.MustCompile(`^[A-Za-z0-9_.,:-]+$`)
-)
-
-// Validate returns an error for each part that is malformed.
-func (l Label) Validate() error {
-	var errs []error
-	for i, p := range l.parts() {
-		valid := validPart
-		if i == 3 {
-			valid = validRange
-		}
-		if p.value != nil && !valid.MatchString(*p.value) {
-			errs = append(errs, fmt.Errorf("%s %q is not part of an SELinux label: write it as in system_u:object_r:etc_t:s0", p.name, *p.value))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // Read returns the label of a file. It is empty where the file has none.
 func Read(file host.Handle) (Label, error) {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -16,29 +16,21 @@ import (
 // placeholder is the word that stands for the path of the staged file.
 const placeholder = "%"
 
-// wholeWords matches a command in which every quote is closed and each placeholder is a word
-// of its own. The API's schema has the same expression, so it never changes.
-var wholeWords = regexp.MustCompile(`^[ \t\n]*((%|([^ \t\n%'"\\]|\\[^%]|'[^'%]*'|"([^"\\%]|\\[^%])*")+)([ \t\n]+|$))*$`)
-
-// Validate rejects a command that can't be split into words, or whose placeholder is missing
-// or part of a larger word.
+// Validate rejects a command that can't be split into words, or that has no placeholder.
 func Validate(command string) error {
 	_, err := split(command)
 	return err
 }
 
-// split rejects a placeholder inside a larger word: a shell would run the path as part of
-// its script.
+// split repeats the schema's rule about the placeholder in part, because without it the new content would not be checked. A placeholder
+// inside a larger word does not count: it is never replaced, so a shell can't run the path as a part of its script.
 func split(command string) ([]string, error) {
-	if !strings.Contains(command, placeholder) {
-		return nil, fmt.Errorf("validateCmd %q needs a %% where the path of the staged file goes, as in visudo -c -f %%", text.FirstLine(command))
-	}
 	words, err := shellwords.Split(command, "run it with sh -c '...' sh %")
 	if err != nil {
 		return nil, fmt.Errorf("validateCmd %q %w", text.FirstLine(command), err)
 	}
-	if !wholeWords.MatchString(command) {
-		return nil, fmt.Errorf(`validateCmd %q has a %% inside a larger word: write %% as a word of its own, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, text.FirstLine(command))
+	if !slices.Contains(words, placeholder) {
+		return nil, fmt.Errorf(`validateCmd %q needs %% as a word of its own, which stands for the path of the staged file, as in visudo -c -f %%, or sh -c 'check --file="$1"' sh %%`, text.FirstLine(command))
 	}
 	return words, nil
 }
