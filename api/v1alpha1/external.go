@@ -36,7 +36,7 @@ type PropertyFrom struct {
 	SecretSource `json:",inline"`
 }
 
-// GroupVersionOf returns the API group and version of a kind of resource: that of external types unless it is built in.
+// GroupVersionOf returns the API group and version of a kind of resource: the group of external types unless the kind is built in.
 func GroupVersionOf(kind string) schema.GroupVersion {
 	if NewResource(kind) == nil {
 		return ExternalGroupVersion
@@ -76,7 +76,7 @@ type ExternalValues struct {
 // MarshalJSON implements [json.Marshaler].
 func (v ExternalValues) MarshalJSON() ([]byte, error) { return json.Marshal(v.Values) }
 
-// GetAttributes returns [ExternalValues]. The value of ensure is that of the spec, whatever the properties have.
+// GetAttributes returns [ExternalValues]. The value of ensure comes from the spec, whatever the properties have.
 func (r *External) GetAttributes() any {
 	all := map[string]any{}
 	if p := r.Spec.Properties; p != nil && decode(p.Raw, &all) != nil {

@@ -55,7 +55,7 @@ type ExternalDSC struct {
 	// or resource.
 	// +optional
 	ValidationMode bool `json:"validationMode,omitempty"`
-	// adapted is the resource of an adapter, if the manifest is that of an adapter.
+	// adapted is the resource of an adapter, if the manifest describes an adapter.
 	// +optional
 	Adapted *ExternalDSCAdapted `json:"adapted,omitempty"`
 }

@@ -117,7 +117,7 @@ type ExternalExit struct {
 type ExternalNeeds struct {
 	ExternalConditions `json:",inline"`
 
-	// not has conditions none of which may hold, such as files that must not exist.
+	// not lists conditions that must not hold, such as files that must not exist.
 	// +optional
 	Not *ExternalConditions `json:"not,omitempty"`
 	// remedy tells people how to meet the needs, such as "install the package python3".

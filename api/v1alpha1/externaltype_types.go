@@ -276,8 +276,8 @@ type ExternalAttribute struct {
 
 // ExternalRule is a rule over several attributes.
 type ExternalRule struct {
-	// rule is a CEL expression that is true. `self` has the attributes that the resource sets, without those of Secrets. Test
-	// optional ones with has(self.name).
+	// rule is a CEL expression that must be true. `self` has the attributes that the resource sets, except for values from
+	// Secrets. Test optional attributes with has(self.name).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

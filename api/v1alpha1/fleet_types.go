@@ -138,7 +138,7 @@ type FleetDrift struct {
 
 // FleetHour is the state of the nodes at the end of an hour. Each node is counted in exactly one field.
 type FleetHour struct {
-	// hour is the begin of the hour.
+	// hour is when the hour starts.
 	Hour metav1.Time `json:"hour"`
 	// inSync nodes matched their catalogs, and did not drift in the hour.
 	InSync int32 `json:"inSync"`

@@ -143,7 +143,7 @@ type Withheld struct {
 	Location string `json:"location,omitempty"`
 }
 
-// IsMissing reports whether the node lacks the resource. Nobody lacks those of a type that was uninstalled.
+// IsMissing reports whether the node lacks the resource. Resources of a type that was uninstalled are not missing.
 func (w Withheld) IsMissing() bool { return w.Reason != ReasonUninstalled }
 
 // Why joins the reason and the message.

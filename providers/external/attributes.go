@@ -140,7 +140,7 @@ func (t typed) normalize(a *Attributes) {
 	}
 }
 
-// setDefaults sets the default of ensure. Those of other attributes are part of the catalog.
+// setDefaults sets the default of ensure. The catalog has the defaults of other attributes.
 func (t typed) setDefaults(a *Attributes) {
 	if a.ensure() == "" && t.Spec.Ensure.Default != "" {
 		a.set(resource.Ensure, t.Spec.Ensure.Default)

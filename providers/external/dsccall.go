@@ -23,7 +23,7 @@ type dscCall struct {
 	wants     []Attributes
 	instances []dsc.Instance // parallel to wants, or one without properties
 	is        Attributes     // as far as it was read before
-	limit     time.Duration  // of the process; 0 is that of the type
+	limit     time.Duration  // of the process; 0 means the limit of the type
 	// record returns further lines for debug logs; nil for none.
 	record func(recorder, host.Result) []string
 }

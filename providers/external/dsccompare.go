@@ -59,7 +59,7 @@ func (c comparison) ofMissing(should any, s schema) bool {
 	return s["default"] != nil && c.satisfies(s["default"], should, s)
 }
 
-// itemsOf returns the schema of the elements of a list; that of the value itself if it is no list.
+// itemsOf returns the schema of the elements of a list, or the schema itself if the value is not a list.
 func itemsOf(s schema, should any) schema {
 	if _, list := should.([]any); !list {
 		return s

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// maxSearch is how many further processes look for the resources because of which one failed. Two thousand resources need 22
+// maxSearch is the maximum number of further processes that search for the resources that made one fail. Two thousand resources need 22
 // to find one of them if the program answers for all or none.
 const maxSearch = 32
 
@@ -75,7 +75,7 @@ func selected[T any](all []T, of []int) []T {
 
 // inquire asks about all resources, and returns for each the answers of the last process that was asked about it. If a process
 // fails before it has answered everything, because of a crash, a hang or output that is no answer, others are asked about
-// the rest, until each resource because of which the program fails is alone. Together these may take as long as one
+// the rest, until each resource that makes the program fail is alone. Together these may take as long as one
 // process, and each of them half of what is left: so it is bounded how often a program that hangs is waited for.
 func (p program) inquire(ctx context.Context, q inquiry) []wire.Answers {
 	s := &search{inquiry: q, answers: make([]wire.Answers, len(q.resources)), limit: p.timeout()}
@@ -93,7 +93,7 @@ func (p program) inquire(ctx context.Context, q inquiry) []wire.Answers {
 	return s.answers
 }
 
-// A search finds the resources because of which a program fails.
+// A search finds the resources that make a program fail.
 type search struct {
 	inquiry
 

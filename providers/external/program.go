@@ -227,7 +227,7 @@ func (p refreshing) Refresh(ctx context.Context, h resource.Writer, is, want Att
 	return p.without(err, want, is)
 }
 
-// change runs a command that makes changes. Commands of one type wait for each other. That of a Remote type changes nothing on
+// change runs a command that makes changes. Commands of one type wait for each other. The command of a Remote type changes nothing on
 // the host, so it runs where reads do, with the network.
 func (t typed) change(ctx context.Context, h resource.Writer, cmd host.Cmd) (host.Result, error) {
 	if t.IsRemote() {

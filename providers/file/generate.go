@@ -128,7 +128,7 @@ func (p posix) yieldChild(a Attributes, yield func(resource.Resource, error) boo
 	return err
 }
 
-// child returns a File with the attributes of the parent, except for those of the directory itself.
+// child returns a File with the attributes of the parent, except for the attributes of the directory itself.
 func child(parent Attributes, e walk.Entry) Attributes {
 	a := Attributes{FileAttributes: parent.FileAttributes, child: true, spot: e.Spot}
 	a.Path, a.Ensure, a.Source, a.Sources, a.FollowParentLinks = e.Path, nil, nil, nil, nil

@@ -47,7 +47,7 @@ func ensureProperty() resource.Property[Attributes] {
 	}
 }
 
-// secretMode tells the mode of a secret that is created without one, as it differs from that of other files.
+// secretMode reports the mode of a secret that is created without one, because other files get another mode.
 func secretMode(is, want Attributes) string {
 	creates := ensure(want) == string(entry.Regular) || ensure(want) == resource.Present && is.found.kind == entry.Absent
 	if want.Mode != nil || !creates || !want.secret && !is.found.secret {
@@ -98,7 +98,7 @@ func managesContent(want Attributes) bool {
 	return (want.Content != nil || want.Source != nil && !ptr.Deref(want.Recurse, false)) && replaces(want)
 }
 
-// matchesSource compares the state of a file with that of its source.
+// matchesSource compares a file with its source.
 func (f found) matchesSource() bool {
 	switch v := f.source; {
 	case f.kind != entry.Regular:

@@ -27,8 +27,8 @@ func recordSecrets(ctx context.Context, h resource.Writer, wants []Attributes) e
 	return cannot("record that the content is a secret", h.Bucket().RecordSecrets(ctx, all))
 }
 
-// hideSecret removes content that was once a secret from the shown state: that of the file and,
-// if it is copied from another file of the host, that of the source. sum is the SHA-256 of the
+// hideSecret removes content that was once a secret from the shown state: the content of the file and,
+// if it is copied from another file of the host, the content of the source. sum is the SHA-256 of the
 // file's content. Content that is in sync with a manifest is no secret.
 func hideSecret(h resource.Reader, is *Attributes, want Attributes, sum string) (err error) {
 	if want.secret || want.contentSum != "" && is.found.sum == want.contentSum {

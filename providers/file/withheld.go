@@ -19,7 +19,7 @@ func awaitFiles(h host.Reader, want Attributes, c resource.Catalog) error {
 	return resource.WaitFor("nothing is purged", c.Withheld("File"), mayManage, func(w resource.Withheld) string { return w.Files(want.Path) })
 }
 
-// withheldPaths returns the paths of withheld Files, as far as they are known. They are left alone like those of others.
+// withheldPaths returns the paths of withheld Files, as far as they are known. They are left alone, like paths that others manage.
 func withheldPaths(c resource.Catalog) map[string]bool {
 	all := map[string]bool{}
 	for w := range c.Withheld("File") {

@@ -30,7 +30,7 @@ func allowsVirtual(want Attributes) bool { return ptr.Deref(want.AllowVirtual, f
 // An offer has the versions of a package that can be installed.
 type offer struct {
 	apt.Offer
-	file string // of the source; "" if the offer is that of apt's index
+	file string // of the source; "" if the offer comes from apt's index
 }
 
 // choose returns the canonical name of the package that a resource manages, and its available

@@ -59,7 +59,7 @@ func (provider) ReadAll(ctx context.Context, h resource.Reader, wants []Attribut
 	return results
 }
 
-// List implements [resource.Lister]: all installed packages. The names of those of a foreign
+// List implements [resource.Lister]: all installed packages. The names of packages of a foreign
 // architecture contain it.
 func (provider) List(_ context.Context, h resource.Reader) ([]Attributes, error) {
 	db, err := dpkg.Read(h)

@@ -29,7 +29,7 @@ func (b *batch) reinstall(ctx context.Context) error {
 	return b.errs[0]
 }
 
-// planReinstall orders the version that is installed, or that of the source.
+// planReinstall orders the version that is installed, or the version of the source.
 func (b *batch) planReinstall(ctx context.Context) (o transaction.Order, err error) {
 	if err := b.prepare(ctx); err != nil {
 		return o, err

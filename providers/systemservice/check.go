@@ -173,7 +173,7 @@ func willRun(w resource.Write[attributes]) error {
 	return nil
 }
 
-// unitDirs are the directories with unit files, those of the administrator first.
+// unitDirs are the directories with unit files, the administrator's first.
 func unitDirs() []string {
 	return []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }

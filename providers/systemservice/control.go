@@ -69,7 +69,7 @@ func (c control) perform(ctx context.Context, u unit, s step) error {
 	return err
 }
 
-// propertyError makes an error that of its property if that is one of the changes. A property that
+// propertyError attributes an error to its property if the property is one of the changes. A property that
 // was changed along with another is not.
 func propertyError(err error, property string, changes []resource.Change) error {
 	if slices.ContainsFunc(changes, func(c resource.Change) bool { return c.Property == property }) {
@@ -110,7 +110,7 @@ func (c control) unmasked(ctx context.Context, want attributes) (unit, error) {
 	return u, err
 }
 
-// without returns attributes of which one property is not managed. A unit that can't be masked is not disabled either.
+// without returns attributes in which one property is not managed. A unit that can't be masked is not disabled either.
 func without(want attributes, property string) attributes {
 	switch property {
 	case resource.Ensure:

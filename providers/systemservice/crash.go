@@ -13,7 +13,7 @@ import (
 const crashing = "crashing"
 
 // A service is crash looping if systemd has restarted it this often, the last time within this window.
-// A single crash is what Restart= is for.
+// Restart= handles a single crash.
 const (
 	crashLoopRestarts = 3
 	crashLoopWindow   = time.Minute

@@ -21,7 +21,7 @@ func (openrc) Needs() resource.Needs {
 
 func (openrc) suits(host.Reader) error { return nil }
 
-// Defaults has both, since the first process may be that of openrc, sysvinit or busybox. Where openrc
+// Defaults has both, since the first process may belong to openrc, sysvinit or busybox. Where openrc
 // is installed, sysvinit does not suit.
 func (openrc) Defaults() resource.Defaults {
 	return resource.Defaults{For: []resource.Where{{"init": {"init", "openrc-init"}}, {"os.family": {"Gentoo", "Alpine"}}}}
@@ -33,7 +33,7 @@ func (openrc) restarts() bool     { return true }
 func (openrc) reloadVerb() string { return "reload" }
 
 // starts looks for the link in the runlevels. The administrator chooses which of them a boot enters, so
-// any counts but those of a shutdown.
+// any counts but a shutdown's.
 func (openrc) starts(h host.Reader, service string) (atBoot, error) {
 	const levels = "/etc/runlevels"
 	names, err := h.ReadDir(levels)

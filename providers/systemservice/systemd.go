@@ -40,7 +40,7 @@ func (systemd) Needs() resource.Needs {
 // Suits implements [resource.Provider].
 func (systemd) Suits(_ resource.Facts, h host.Reader) error { return booted(h) }
 
-// booted returns why systemd does not run the host, nil if it does. In a chroot, /proc may be that of
+// booted returns why systemd does not run the host, nil if it does. In a chroot, /proc may belong to
 // the machine outside, so the directory that systemd creates at boot is checked first.
 func booted(h host.Reader) error {
 	info, err := h.Stat("/run/systemd/system")
@@ -205,7 +205,7 @@ func seen(ctx context.Context, h host.Reader, name string) (unit, error) {
 }
 
 // hasUnreadDropIns reports whether a unit has drop-ins that systemd has not read. Before version 253, it does not notice the first
-// ones of a unit, whose directory is new. Among those of the same name, it reads only one.
+// ones of a unit, whose directory is new. Among drop-ins with the same name, it reads only one.
 func hasUnreadDropIns(h host.Reader, u unit) bool {
 	read := map[string]bool{}
 	for _, file := range u.DropIns {
@@ -222,7 +222,7 @@ func hasUnreadDropIns(h host.Reader, u unit) bool {
 	return false
 }
 
-// withTemplate returns the name of a unit and, of an instance such as getty@tty1.service, that of its template.
+// withTemplate returns the name of a unit and, for an instance such as getty@tty1.service, the name of its template.
 func withTemplate(id string) []string {
 	if prefix, instance, ok := strings.Cut(id, "@"); ok {
 		return []string{id, prefix + "@" + path.Ext(instance)}

@@ -31,7 +31,7 @@ func mayOverlap(h host.Reader, want Attributes, w resource.Withheld) bool {
 	}
 }
 
-// isDeeper reports whether a path below that of a Tidy is deeper than it descends.
+// isDeeper reports whether a path below a Tidy is deeper than the Tidy descends.
 func isDeeper(p string, want Attributes) bool {
 	below := strings.Trim(strings.TrimPrefix(p, want.Path), "/")
 	return want.RecurseLimit != nil && below != "" && strings.Count(below, "/") >= int(*want.RecurseLimit)

@@ -80,7 +80,7 @@ func primaryOption(groups accounts.Groups, want attributes) []string {
 	return nil
 }
 
-// membership adds the groups to those of the account, including one that it was added to a moment
+// membership adds the groups to the groups of the account, including one that it was added to a moment
 // ago, or replaces them.
 func membership(groups accounts.Groups, want attributes) []string {
 	list := strings.Join(secondary(groups, want), ",")

@@ -44,7 +44,7 @@ func create(ctx context.Context, h resource.Writer, _, want attributes) error {
 	if err == nil {
 		err = age(ctx, h, want, ageOptions(want, ""))
 	}
-	if err == nil && ptr.Deref(want.System, false) && want.Expiry != nil { // useradd ignores that of a system account
+	if err == nil && ptr.Deref(want.System, false) && want.Expiry != nil { // useradd ignores the expiry of a system account
 		err = accounts.Run(ctx, h, host.Cmd{Args: slices.Concat([]string{"usermod"}, expireOption(want), []string{"--", want.Name})}, remedies())
 	}
 	if err != nil {

@@ -49,26 +49,26 @@ type PlanSpec struct {
 	Selector string `json:"selector,omitempty"`
 	// Sample is how many nodes are asked of those whose catalogs change in the same way; 0 asks all.
 	Sample int32 `json:"sample,omitempty"`
-	// Continue leaves out the nodes up to this one: it is that of the last response.
+	// Continue skips the nodes up to this one: the value of Continue in the last response.
 	Continue string `json:"continue,omitempty"`
 }
 
 // A PlanManifest is a text with YAML or JSON documents.
 type PlanManifest struct {
-	// Name is that of the file, for messages.
+	// Name is the name of the file, for messages.
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
 // A PlanStatus is what the change would do.
 type PlanStatus struct {
-	// Total is the number of nodes in the cluster, and Affected that of nodes whose catalogs would change.
+	// Total is the number of nodes in the cluster. Affected is the number of nodes whose catalogs would change.
 	Total    int32 `json:"total"`
 	Affected int32 `json:"affected"`
-	// Groups are the affected nodes of this response. Those of one group have the same outcome.
+	// Groups are the affected nodes of this response. All nodes of a group have the same outcome.
 	Groups []PlanGroup `json:"groups"`
-	// Problems are those that the change would cause, and those of its own resources that it would not solve: resources that nodes
-	// would not get.
+	// Problems are resources that nodes would not get: because of the change, or because it would not solve a problem of its own
+	// resources.
 	Problems []PlanProblem `json:"problems,omitempty"`
 	// OmittedProblems is the number of problems beyond the list.
 	OmittedProblems int32 `json:"omittedProblems,omitempty"`
@@ -98,17 +98,17 @@ type PlanGroup struct {
 	Key string `json:"key"`
 	// Nodes are sorted.
 	Nodes []string `json:"nodes"`
-	// Changes are those of the nodes' catalogs.
+	// Changes are the changes of the nodes' catalogs.
 	Changes []PlanChange `json:"changes"`
 	// OmittedChanges is the number of changes beyond the list.
 	OmittedChanges int32  `json:"omittedChanges,omitempty"`
 	Answer         Answer `json:"answer"`
 	Message        string `json:"message,omitempty"`
-	// Report is that of the first node, with the resources that the change affects: a run that changed nothing. It has no values and
+	// Report is the report of the first node, with the resources that the change affects: a run that changed nothing. It has no values and
 	// diffs unless the caller may get NodeDiffs. It is omitted from answers that are too many or too large.
 	Report *runtime.RawExtension `json:"report,omitempty"`
-	// Generated is the number of other resources that the change affects, such as the files below a recursive File. They are among
-	// those of the report if the caller may get NodeDiffs: their names are contents of the host.
+	// Generated is the number of other resources that the change affects, such as the files below a recursive File. The report
+	// has them if the caller may get NodeDiffs: their names are contents of the host.
 	Generated int32 `json:"generated,omitempty"`
 }
 
@@ -149,9 +149,9 @@ type PlanProblem struct {
 type Proposal struct {
 	// Base is the digest of the catalog that it changes.
 	Base string `json:"base"`
-	// Digest is that of the result.
+	// Digest is the digest of the result.
 	Digest string `json:"digest"`
-	// Entries are new, or replace those of the same kind and name.
+	// Entries are new, or replace the entries with the same kind and name.
 	Entries []fettle.CatalogEntry `json:"entries,omitempty"`
 	// Remove are the entries that are left out.
 	Remove []fettle.ResourceRef `json:"remove,omitempty"`

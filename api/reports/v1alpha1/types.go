@@ -65,8 +65,8 @@ type NodeAnswer struct {
 
 	// Problem is why there is no answer; "" if there is one.
 	Problem string `json:"problem,omitempty"`
-	// Reports are those of runs, the latest last, or the one of a run that changed nothing, for TopicDifference and
-	// TopicPlan.
+	// Reports are the reports of runs, the latest last. For TopicDifference and TopicPlan, it is the report of one run that
+	// changed nothing.
 	Reports []NumberedReport `json:"reports,omitempty"`
 }
 
@@ -77,7 +77,7 @@ type NumberedReport struct {
 	Report runtime.RawExtension `json:"report"`
 }
 
-// A NodeReport is the report of a run on a node. Its name is that of the node, a dot and a number.
+// A NodeReport is the report of a run on a node. Its name is the node's name, a dot and a number.
 //
 // +kubebuilder:object:root=true
 type NodeReport struct {

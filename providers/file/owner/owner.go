@@ -156,7 +156,7 @@ func shown(all names, want *intstr.IntOrString, id int) string {
 	return strconv.Itoa(id)
 }
 
-// belongs reports whether a number is that of an account. The host may choose for a new account any number that is free.
+// belongs reports whether an account has a number. The host may choose for a new account any number that is free.
 func belongs(all names, want *intstr.IntOrString, id int) bool {
 	if n, numeric := number(*want); numeric {
 		return n == int64(id)

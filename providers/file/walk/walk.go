@@ -49,7 +49,7 @@ type Fate int
 // The fates of an entry.
 const (
 	Kept   Fate = iota // it exists, and may get another owner or mode
-	Copied             // it is made like that of the source
+	Copied             // it is made like the entry of the source
 	Purged
 )
 
@@ -135,7 +135,7 @@ func (w *Walk) descend(l level) (stays bool, err error) {
 	return stays, err
 }
 
-// list returns the names of a directory to look at, and those of them that the source has.
+// list returns the names in a directory to look at, and the subset that the source has.
 func (w *Walk) list(l level) (names, inSource []string, err error) {
 	if l.from != "" {
 		if inSource, err = w.Source.names(l.from); err != nil {

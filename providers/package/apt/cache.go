@@ -26,7 +26,7 @@ type Offer struct {
 	Providers []string // of a virtual package
 }
 
-// Policy asks apt for its offers of packages. It skips names that are not those of packages.
+// Policy asks apt for its offers of packages. It skips names that no package has.
 func Policy(ctx context.Context, h host.Reader, names []string) (map[string]Offer, error) {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !IsName(name) })
 	if len(names) == 0 {

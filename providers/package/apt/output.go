@@ -50,7 +50,7 @@ func reasons(stdout string) []string {
 	return lines
 }
 
-// complaints returns the lines of a standard error except for those of debconf.
+// complaints returns the lines of a standard error, except for lines of debconf.
 func complaints(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {

@@ -64,7 +64,7 @@ func Simulated(out string) []dpkg.Change {
 	return all
 }
 
-// SideEffects describes changes to other packages than those of the transaction: a line each for
+// SideEffects describes changes to packages outside of the transaction: a line each for
 // those that it removes, upgrades, downgrades and installs. verb begins each line, as in "also ".
 // It is "" if there are none.
 func (t Transaction) SideEffects(verb string, changes []dpkg.Change) string {
