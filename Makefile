@@ -74,11 +74,12 @@ generate: ## Generate Go code: accessors and deepcopy functions of the API kinds
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate YAML (CRDs, roles, chart) and the pages of the kinds in docs/kinds.
+manifests: ## Generate YAML (CRDs, roles, chart), the pages of the kinds in docs/kinds, and the picture in docs/architecture.md.
 	$(CONTROLLER_GEN) crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd
 	$(CONTROLLER_GEN) rbac:roleName=fettle-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	$(GO) run ./hack/manifests
 	$(GO) run ./hack/kindpages docs/kinds
+	$(GO) run ./hack/architecture
 	for type in dnszone dnsrecord; do $(GO) run ./cmd/fettle type build examples/dns/$$type.yaml || exit; done >examples/dns/types.yaml
 
 .PHONY: fmt
@@ -177,15 +178,11 @@ deflake: install-prerequisites ## Run Ginkgo suites in random order until one fa
 		$(GINKGO) --until-it-fails --randomize-all --fail-on-pending $(TESTFLAGS) $(PKG)
 
 .PHONY: verify
-verify: lint verify-imports verify-structure verify-generated verify-modules verify-prose ## Run all checks of CI except the tests.
+verify: lint verify-imports verify-generated verify-modules verify-prose ## Run all checks of CI except the tests.
 
 .PHONY: verify-prose
 verify-prose: ## Fail if docs, comments, messages or test names break the rules in hack/prose/rules/rules.txt.
 	@$(GO) run ./hack/prose
-
-.PHONY: verify-structure
-verify-structure: ## Fail if a package has too many files, or an import breaks the layers.
-	@$(GO) run ./hack/structure -check
 
 .PHONY: structure
 structure: ## Print how files refer to each other. make structure PKG=./controllers lists references that run back up.

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 snapshot() {
-	find api config charts docs/kinds -type f -exec sha256sum {} + | sort -k 2
+	find api config charts docs/kinds docs/architecture.md -type f -exec sha256sum {} + | sort -k 2
 }
 
 before=$(snapshot)

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,32 +52,5 @@ func TestReferencesBackUpAreListedForPackages(t *testing.T) {
 	}, "./api")
 	if want := "api: c.go refers back up to a.go\n"; failed || !strings.HasSuffix(got, want) {
 		t.Errorf("failed: %t, got:\n%s\nwant at its end:\n%s", failed, got, want)
-	}
-}
-
-func TestTheCheckFailsForProblemsOnly(t *testing.T) {
-	t.Parallel()
-
-	files := map[string]string{}
-	for i := range 20 {
-		files[fmt.Sprintf("api/f%02d.go", i)] = "package api\n"
-	}
-	if got, failed := structure(t, files, "-check"); failed || got != "" {
-		t.Errorf("failed with 20 files in a package:\n%s", got)
-	}
-
-	files["api/f20.go"] = "package api\n\nimport _ \"example.com/m/cmd/x\"\n"
-	files["cmd/x/x.go"] = "package x\n"
-	got, failed := structure(t, files, "-check")
-	for _, want := range []string{
-		"package api has 21 files beside tests, at most 20 are allowed",
-		"package api of layer api imports cmd/x of the higher layer commands",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing in:\n%s", want, got)
-		}
-	}
-	if !failed {
-		t.Error("did not fail")
 	}
 }
