@@ -181,8 +181,8 @@ deflake: install-prerequisites ## Run Ginkgo suites in random order until one fa
 verify: lint verify-imports verify-generated verify-modules verify-prose ## Run all checks of CI except the tests.
 
 .PHONY: verify-prose
-verify-prose: ## Fail if docs, comments, messages or test names break the rules in hack/prose/rules/rules.txt.
-	@$(GO) run ./hack/prose
+verify-prose: ## Fail if docs, comments, messages or test names break the rules in hack/prose.txt.
+	@hack/verify-prose.sh
 
 .PHONY: structure
 structure: ## Print how files refer to each other. make structure PKG=./controllers lists references that run back up.

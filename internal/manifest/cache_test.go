@@ -133,7 +133,7 @@ func TestDamagedCacheIsIgnored(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, want, cachedRead(t, dir, text))
-			if _, mended := only(t, dir); mended != good {
+			if _, repaired := only(t, dir); repaired != good {
 				t.Fatalf("damage at %d of %d was not repaired", at, len(good))
 			}
 		}
