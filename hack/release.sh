@@ -35,6 +35,37 @@ chart() {
 	rm -r "$dir"
 }
 
+# krew prints the manifest with which krew, the package manager of kubectl's plugins, installs fettle as kubectl fettle. It
+# requires a semantic version, too.
+krew() {
+	local version=$VERSION arch archive
+	[[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+([-+].*)?$ ]] || version=v0.0.0-g${version//[^0-9A-Za-z-]/-}
+	cat <<-EOF
+		apiVersion: krew.googlecontainertools.github.com/v1alpha2
+		kind: Plugin
+		metadata:
+		  name: fettle
+		spec:
+		  description: |
+		    Shows the nodes that Fettle manages: their state, what drifted, how they differ from their
+		    catalogs, why a resource applies or not, and what a change would do.
+		  homepage: https://github.com/fettle-dev/fettle
+		  shortDescription: Show the state and drift of nodes managed by Fettle
+		  version: $version
+		  platforms:
+	EOF
+	for arch in $ARCHES; do
+		archive=fettle-$VERSION-linux-$arch.tar.gz
+		cat <<-EOF
+			  - bin: fettle
+			    files: [{from: fettle, to: .}]
+			    selector: {matchLabels: {os: linux, arch: $arch}}
+			    sha256: $(sha256sum "$out/$archive" | cut -d ' ' -f 1)
+			    uri: https://github.com/fettle-dev/fettle/releases/download/$VERSION/$archive
+		EOF
+	done
+}
+
 # changelog lists the commits since the last tag before this one.
 changelog() {
 	local last
@@ -56,7 +87,7 @@ for crd in config/crd/fettle.dev_*.yaml; do
 	cat "$crd"
 done >"$out/crds.yaml"
 pack "$out/fettle-man-$VERSION.tar.gz" dist man
-go run ./hack/krew -version "$VERSION" "$out"/fettle-"$VERSION"-linux-*.tar.gz >"$out/krew.yaml"
+krew >"$out/krew.yaml"
 chart
 changelog >"$out/CHANGELOG.md"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
