@@ -217,13 +217,6 @@ bench-promise: install-prerequisites ## Count wrong plans of Fettle, Puppet and 
 	$(GO) build -o bin/bench-promise ./test/benchmarks/promise
 	bin/bench-promise -progress dist/promise.jsonl -out docs/benchmarks.md $(PROMISEFLAGS)
 
-# Flags of `go run ./test/benchmarks/external`.
-EXTERNALFLAGS ?=
-.PHONY: bench-external
-bench-external: install-prerequisites ## Measure external types beside Puppet on a disposable machine (as root); updates docs/benchmarks.md.
-	$(GO) build -o bin/bench-external ./test/benchmarks/external
-	bin/bench-external -out docs/benchmarks.md $(EXTERNALFLAGS)
-
 # Flags of `go run ./test/benchmarks/fleet`.
 FLEETFLAGS ?=
 

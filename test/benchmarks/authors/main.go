@@ -5,46 +5,23 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	runs := flag.Int("runs", 500, "how often each command changes the file")
-	out := flag.String("out", "", "Markdown file whose chapter about authors is updated (default: print it)")
-	flag.Parse()
-	if err := run(ctx, *runs, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "authors:", err)
-		os.Exit(1) //nolint:gocritic // the process ends, and the signal handler with it
-	}
-}
-
-func run(ctx context.Context, runs int, out string) error {
-	var all []row
-	for _, c := range commands() {
-		quiet, err := measure(ctx, c.script, runs)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+	bench.Main("authors", func(ctx context.Context, s *bench.Stage) string {
+		var all []row
+		for _, c := range commands() {
+			idle := measure(ctx, s, c.script, *runs)
+			end := busy(ctx, s, runtime.NumCPU())
+			all = append(all, row{c.name, idle, measure(ctx, s, c.script, *runs)})
+			end()
 		}
-		end, err := busy(ctx, runtime.NumCPU())
-		if err != nil {
-			return err
-		}
-		loaded, err := measure(ctx, c.script, runs)
-		end()
-		if err != nil {
-			return fmt.Errorf("%s, on a busy machine: %w", c.name, err)
-		}
-		all = append(all, row{c.name, quiet, loaded})
-	}
-	return chapter.Write(out, "authors", page(all, runs, runtime.NumCPU()))
+		return page(all, *runs, runtime.NumCPU())
+	})
 }
 
 // A command changes the file "managed" in its working directory, which contains "new", too.

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // counts are the numbers of changes by what was found out.
@@ -33,43 +33,23 @@ func (c *counts) count(by *host.Author) {
 }
 
 // measure counts what a watch finds out about a command that changes a file, as the agent watches it.
-func measure(ctx context.Context, script string, runs int) (c counts, err error) {
-	root, err := os.MkdirTemp("", "authors")
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+func measure(ctx context.Context, s *bench.Stage, script string, runs int) (c counts) {
+	s.Logf("%s", script)
+	root := s.TempDir("")
 	h, err := linux.Open(linux.Options{Root: root})
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, h.Close()) }()
+	s.Must(err)
+	defer func() { s.Warn(h.Close()) }()
 	watch, err := h.Watch()
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, watch.Close()) }()
+	s.Must(err)
+	defer func() { s.Warn(watch.Close()) }()
 	watch.Ready() // events are read as they come
-	if err := watch.Follow([]string{"/managed"}); err != nil {
-		return c, err
-	}
-	return measureIn(ctx, root, script, runs, watch)
-}
-
-func measureIn(ctx context.Context, root, script string, runs int, watch host.Watch) (c counts, err error) {
-	w, err := startWriter(ctx, root, script)
-	if err != nil {
-		return c, err
-	}
+	s.Must(watch.Follow([]string{"/managed"}))
+	w := startWriter(ctx, s, root, script)
 	defer w.close()
 	for range runs {
-		by, err := w.change(ctx, root, watch)
-		if err != nil {
-			return c, err
-		}
-		c.count(by)
+		c.count(w.change(ctx, s, root, watch))
 	}
-	return c, nil
+	return c
 }
 
 // A writer is a shell that runs a command for each line that it reads. It is no child of this process: its parent has ended.
@@ -79,71 +59,54 @@ type writer struct {
 	lines   *bufio.Reader
 }
 
-func startWriter(ctx context.Context, dir, script string) (*writer, error) {
+func startWriter(ctx context.Context, s *bench.Stage, dir, script string) *writer {
 	orders, order, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
+	s.Must(err)
 	defer orders.Close()
 	replies, reply, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, order.Close())
-	}
+	s.Must(err)
 	defer reply.Close()
 	const loop = `sh -c 'while read x; do sh -c "$0"; echo; done' "$0" <&3 >&4 2>/dev/null &`
 	cmd := exec.CommandContext(ctx, "sh", "-c", loop, script)
 	cmd.Dir, cmd.ExtraFiles = dir, []*os.File{orders, reply}
-	if err := cmd.Run(); err != nil {
-		return nil, errors.Join(err, order.Close(), replies.Close())
-	}
-	return &writer{order, replies, bufio.NewReader(replies)}, nil
+	s.Must(cmd.Run())
+	return &writer{order, replies, bufio.NewReader(replies)}
 }
 
 func (w *writer) close() { _, _ = w.orders.Close(), w.replies.Close() }
 
 // change has the command change the file, and returns its author.
-func (w *writer) change(ctx context.Context, dir string, watch host.Watch) (*host.Author, error) {
+func (w *writer) change(ctx context.Context, s *bench.Stage, dir string, watch host.Watch) *host.Author {
 	for name, text := range map[string]string{"managed": "a\n", "new": "b\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
+		s.Must(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	watch.Take()
 	watch.Authors()
-	if _, err := io.WriteString(w.orders, "\n"); err != nil {
-		return nil, err
-	}
-	if _, err := w.lines.ReadString('\n'); err != nil {
-		return nil, err
-	}
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	_, err := io.WriteString(w.orders, "\n")
+	s.Must(err)
+	_, err = w.lines.ReadString('\n')
+	s.Must(err)
+	s.Pause(ctx, settle)
 	if len(watch.Take()) == 0 {
-		return nil, errors.New("the change was not seen")
+		s.Fatalf("the change was not seen")
 	}
-	return watch.Authors()["/managed"], nil
+	return watch.Authors()["/managed"]
 }
 
 // busy keeps processors busy until the function that it returns is called.
-func busy(ctx context.Context, processors int) (end func(), err error) {
+func busy(ctx context.Context, s *bench.Stage, processors int) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	s.Cleanup(cancel)
 	var all []*exec.Cmd
-	end = func() {
+	for range processors {
+		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		s.Must(cmd.Start())
+		all = append(all, cmd)
+	}
+	return func() {
 		cancel()
 		for _, cmd := range all {
 			_ = cmd.Wait() // it was killed
 		}
 	}
-	for range processors {
-		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-		if err := cmd.Start(); err != nil {
-			end()
-			return nil, err
-		}
-		all = append(all, cmd)
-	}
-	return end, nil
 }

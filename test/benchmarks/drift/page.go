@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 const intro = `## Correction of drift
@@ -14,7 +16,7 @@ This chapter measures how soon the agent [corrects drift](drift.md). It manages 
 no backup, no state and no report, and flushes nothing to the disk. The user, the service and the package are changed by hand, in %d rounds, with usermod, systemctl and dpkg; the time is that from the end of the command. All
 processes share %d CPUs. The agent [backs off](drift.md#contests) from a file that is changed again within a second or two, which random files sometimes are: such a change takes longest. To reproduce the chapter, run ` + "`make bench-drift`" + `.
 
-| | p50 | p99 | longest | target |
+| | p50 | p99 | longest | target of p99 |
 |---|--:|--:|--:|---|
 `
 
@@ -23,7 +25,7 @@ func page(r results, o options) string {
 	fmt.Fprintf(&b, intro, o.files, o.changes, o.rounds, runtime.NumCPU())
 	for _, row := range []struct {
 		what  string
-		times times
+		times []time.Duration
 		limit time.Duration // of p99; 0 for none
 	}{
 		{"a file", r.files, 50 * time.Millisecond},
@@ -32,21 +34,11 @@ func page(r results, o options) string {
 		{"a stopped service", r.service, 500 * time.Millisecond},
 		{"a removed package", r.removed, 2 * time.Second},
 	} {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, ms(row.times.at(0.5)), ms(row.times.at(0.99)), ms(row.times.at(1)), verdict(row.times.at(0.99), row.limit))
+		p99 := bench.At(row.times, 0.99)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, bench.Milliseconds(bench.Median(row.times)), bench.Milliseconds(p99),
+			bench.Milliseconds(bench.At(row.times, 1)), bench.Verdict(p99, row.limit))
 	}
 	fmt.Fprintf(&b, "\nWhile another file in that directory changes %.0f times a second, the agent uses %.1f %% of a CPU, and the bare loop %.1f %% at %.0f: %.2f times as much. The target is 1.5.\n",
 		r.rate, 100*r.cpu, 100*r.bareCPU, r.bareRate, r.cpu/r.bareCPU)
 	return b.String()
-}
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
-
-func verdict(p99, limit time.Duration) string {
-	switch {
-	case limit == 0:
-		return ""
-	case p99 < limit:
-		return fmt.Sprintf("under %d ms: met", limit.Milliseconds())
-	}
-	return fmt.Sprintf("under %d ms: missed", limit.Milliseconds())
 }

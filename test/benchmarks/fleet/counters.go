@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // counters are metrics of the API server since its start.
@@ -27,8 +23,7 @@ func (f *fleet) counters(ctx context.Context) counters {
 	f.Must(err)
 	text, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	f.Must(err)
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := bench.ParseMetrics(bytes.NewReader(text))
 	f.Must(err)
 	var c counters
 	for _, m := range families["apiserver_request_total"].GetMetric() {
@@ -67,41 +62,16 @@ func labels(m *dto.Metric) map[string]string {
 func (f *fleet) quietly(ctx context.Context, r *result) {
 	before := f.counters(ctx)
 	began := time.Now()
-	select {
-	case <-ctx.Done():
-		f.Fatalf("%v", ctx.Err())
-	case <-time.After(f.quiet):
-	}
+	f.Pause(ctx, f.quiet)
 	after, seconds := f.counters(ctx), time.Since(began).Seconds()
 	r.leases = (after.leases - before.leases) / seconds
 	r.others = (after.others - before.others) / seconds
 	r.writes = (after.writes - before.writes) / seconds
 }
 
-// managerCPU is the processor time that the manager has used.
-func (f *fleet) managerCPU() time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", f.manager.Process.Pid))
+// managerUsage is what the manager has used.
+func (f *fleet) managerUsage() bench.Usage {
+	usage, err := bench.UsageOf(f.manager.Process.Pid)
 	f.Must(err)
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	var ticks int64
-	for _, field := range fields[11:13] { // utime and stime, of 100 a second on every Linux that there is
-		n, err := strconv.ParseInt(field, 10, 64)
-		f.Must(err)
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
-}
-
-// managerPeak is the largest resident set that the manager had, in kilobytes.
-func (f *fleet) managerPeak() int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.manager.Process.Pid))
-	f.Must(err)
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			f.Must(err)
-			return n
-		}
-	}
-	return 0
+	return usage
 }

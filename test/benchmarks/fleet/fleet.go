@@ -12,13 +12,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/test/benchmarks/stage"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -31,7 +30,7 @@ const managerQPS = 100_000
 
 // A fleet is a cluster with a manager and nodes.
 type fleet struct {
-	*stage.Stage
+	*bench.Stage
 	options
 	dir     string
 	cfg     *rest.Config
@@ -41,14 +40,11 @@ type fleet struct {
 	nodes   []string
 }
 
-func newFleet(s *stage.Stage, o options, nodes int) *fleet {
+func newFleet(s *bench.Stage, o options, nodes int) *fleet {
 	cfg, _ := controlplane.Start(s)
 	cfg.QPS = -1
 	controlplane.Install(s, cfg)
-	dir, err := os.MkdirTemp(controlplane.Memory(), "fettle-fleet-")
-	s.Must(err)
-	s.Cleanup(func() { _ = os.RemoveAll(dir) }) // in memory, or nobody misses it
-	f := &fleet{Stage: s, options: o, dir: dir, cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
+	f := &fleet{Stage: s, options: o, dir: s.TempDir(controlplane.Memory()), cfg: cfg, proxy: newProxy(s, cfg), client: controlplane.Admin(s, cfg)}
 	for i := range nodes {
 		f.nodes = append(f.nodes, fmt.Sprintf("node-%04d", i))
 	}
@@ -114,10 +110,7 @@ func (f *fleet) stopManager() {
 	f.manager = nil
 }
 
-// until polls a condition for at most an hour.
-func (f *fleet) until(ctx context.Context, what string, holds func() (bool, error)) {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Hour, true, func(context.Context) (bool, error) { return holds() })
-	if err != nil {
-		f.Fatalf("waiting until %s: %v", what, err)
-	}
+// until waits until something holds.
+func (f *fleet) until(ctx context.Context, what string, holds func() bool) {
+	f.Until(ctx, what, 50*time.Millisecond, holds)
 }

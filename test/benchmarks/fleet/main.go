@@ -9,62 +9,41 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
-	"github.com/fettle-dev/fettle/test/benchmarks/counts"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // options are the flags.
 type options struct {
-	nodes     counts.List
+	nodes     bench.Counts
 	resources int
 	groups    int
 	quiet     time.Duration
 	manager   string
-	out       string
 }
 
 func main() {
-	if err := run(flags()); err != nil {
-		fmt.Fprintln(os.Stderr, "fleet:", err)
-		os.Exit(1)
-	}
-}
-
-func flags() options {
-	o := options{nodes: counts.List{100, 1000, 5000}}
+	o := options{nodes: bench.Counts{100, 1000, 5000}}
 	flag.Var(&o.nodes, "nodes", "how many nodes, one line each")
 	flag.IntVar(&o.resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
 	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
 	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
 	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")
-	flag.StringVar(&o.out, "out", "", "document to write the tables into (default standard output)")
-	flag.Parse()
-	return o
-}
-
-func run(o options) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	var all []result
-	for _, n := range o.nodes {
-		r, err := measure(ctx, o, n)
-		if err != nil {
-			return fmt.Errorf("%d nodes: %w", n, err)
+	bench.Main("fleet", func(ctx context.Context, s *bench.Stage) string {
+		var all []result
+		for _, n := range o.nodes {
+			r, err := measure(ctx, o, n)
+			s.Must(err)
+			s.Logf("%+v", r)
+			all = append(all, r)
 		}
-		fmt.Fprintf(os.Stderr, "fleet: %+v\n", r)
-		all = append(all, r)
-	}
-	return chapter.Write(o.out, "fleet", page(o, all))
+		return page(o, all)
+	})
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/test/benchmarks/stage"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // A result is a line of the tables.
@@ -33,7 +33,7 @@ type result struct {
 	patches, bytes      int64         // of NodeCatalogs, by the manager, for that change
 	etcd                float64       // bytes that its database grew by in that
 	cpu                 time.Duration // of the manager, for that change
-	peak                int64         // kilobytes of the manager
+	peak                int64         // bytes of the manager
 	// requests a second in a fleet to which nothing happens: those that renew Leases, all others, and those that write.
 	leases, others, writes float64
 }
@@ -41,25 +41,25 @@ type result struct {
 // A comparison has the times of the manager and of a bare client for the same patches.
 type comparison struct{ manager, floor time.Duration }
 
-func (c comparison) ratio() float64 { return float64(c.manager) / float64(c.floor) }
+func (c comparison) ratio() float64 { return bench.Ratio(c.manager, c.floor) }
 
 // rounds is how many comparisons are made, one right after the other: a machine that others share is not as fast at any time.
 const rounds = 3
 
 func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 	r.nodes = nodes
-	err = stage.On("fleet", func(s *stage.Stage) {
+	err = bench.On("fleet", func(s *bench.Stage) {
 		f := newFleet(s, o, nodes)
 		f.populate(ctx)
 		f.startManager()
 		began := time.Now()
 		stop := f.startAgents(ctx)
-		f.until(ctx, "every node is in sync", func() (bool, error) { return f.ready(ctx, 0) })
+		f.until(ctx, "every node is in sync", func() bool { return f.ready(ctx, 0) })
 		r.start = time.Since(began)
 		f.quietly(ctx, &r)
 		f.change(ctx, &r)
 		stop()
-		r.peak = f.managerPeak()
+		r.peak = f.managerUsage().Peak
 		f.ignoreSilence(ctx)
 		var all []comparison
 		for range rounds {
@@ -68,7 +68,7 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 			}
 			var c comparison
 			c.manager = f.fanOutAlone(ctx)
-			r.peak = max(r.peak, f.managerPeak())
+			r.peak = max(r.peak, f.managerUsage().Peak)
 			f.stopManager()
 			c.floor = f.bare(ctx, int(r.bytes/max(1, r.patches)))
 			all = append(all, c)
@@ -80,26 +80,19 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 }
 
 // ready reports whether a resource of every node was applied in a generation or a later one, and all others as well.
-func (f *fleet) ready(ctx context.Context, generation int64) (bool, error) {
+func (f *fleet) ready(ctx context.Context, generation int64) bool {
 	var all v1alpha1.FileList
 	if generation > 0 {
-		var one v1alpha1.File
-		if err := f.client.Get(ctx, client.ObjectKey{Name: f.file(0).Name}, &one); err != nil {
-			return false, err
-		}
-		all.Items = append(all.Items, one)
-	} else if err := f.client.List(ctx, &all); err != nil {
-		return false, err
+		all.Items = make([]v1alpha1.File, 1)
+		f.Must(f.client.Get(ctx, client.ObjectKey{Name: f.file(0).Name}, &all.Items[0]))
+	} else {
+		f.Must(f.client.List(ctx, &all))
 	}
-	for _, o := range all.Items {
-		if o.Status.ObservedGeneration < max(generation, o.Generation) || !meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady) {
-			return false, nil
-		}
-		if n := o.Status.Nodes; n == nil || n.InSync != n.Selected {
-			return false, nil
-		}
-	}
-	return true, nil
+	return !slices.ContainsFunc(all.Items, func(o v1alpha1.File) bool {
+		n := o.Status.Nodes
+		return o.Status.ObservedGeneration < max(generation, o.Generation) || !meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady) ||
+			n == nil || n.InSync != n.Selected
+	})
 }
 
 // edit changes a resource that every node has, and returns its generation.
@@ -114,15 +107,15 @@ func (f *fleet) edit(ctx context.Context) int64 {
 
 // change measures one with agents at work.
 func (f *fleet) change(ctx context.Context, r *result) {
-	before, cpu, seen := f.counters(ctx), f.managerCPU(), f.specs(ctx)
+	before, cpu, seen := f.counters(ctx), f.managerUsage().CPU, f.specs(ctx)
 	patches, bytes := f.proxy.patches.Load(), f.proxy.bytes.Load()
 	began := time.Now()
 	generation := f.edit(ctx)
 	r.patched = f.all(ctx, began, seen)
-	f.until(ctx, "the change is applied by all", func() (bool, error) { return f.ready(ctx, generation) })
+	f.until(ctx, "the change is applied by all", func() bool { return f.ready(ctx, generation) })
 	r.aggregated = time.Since(began)
 	after := f.counters(ctx)
-	r.cpu = f.managerCPU() - cpu
+	r.cpu = f.managerUsage().CPU - cpu
 	r.patches, r.bytes = f.proxy.patches.Load()-patches, f.proxy.bytes.Load()-bytes
 	r.etcd = after.etcd - before.etcd
 }
@@ -134,10 +127,10 @@ var leaseOfAnHour = []string{"-lease-duration", "1h"}
 func (f *fleet) ignoreSilence(ctx context.Context) {
 	f.stopManager()
 	f.startManager(leaseOfAnHour...)
-	f.until(ctx, "every Lease lasts an hour", func() (bool, error) {
+	f.until(ctx, "every Lease lasts an hour", func() bool {
 		var all coordinationv1.LeaseList
-		err := f.client.List(ctx, &all, client.InNamespace(v1alpha1.AgentNamespace))
-		return err == nil && !slices.ContainsFunc(all.Items, func(l coordinationv1.Lease) bool { return *l.Spec.LeaseDurationSeconds != 3600 }), err
+		f.Must(f.client.List(ctx, &all, client.InNamespace(v1alpha1.AgentNamespace)))
+		return !slices.ContainsFunc(all.Items, func(l coordinationv1.Lease) bool { return *l.Spec.LeaseDurationSeconds != 3600 })
 	})
 }
 
@@ -148,11 +141,11 @@ func (f *fleet) putBack(ctx context.Context) {
 	f.startManager(leaseOfAnHour...)
 	f.all(ctx, began, seen)
 	last, since := f.counters(ctx).writes, time.Now()
-	f.until(ctx, "the manager has told so", func() (bool, error) {
+	f.until(ctx, "the manager has written the status", func() bool {
 		if now := f.counters(ctx).writes; now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) > statusGap, nil
+		return time.Since(since) > statusGap
 	})
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 func page(o options, all []result) string {
@@ -22,9 +23,9 @@ for each node. The change affects one resource that all nodes have.
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 `, runtime.NumCPU(), o.resources, o.groups)
 	for _, r := range all {
-		fmt.Fprintf(&b, "| %d | %s | %s | %s | %.2f | %s | %s | %d | %d | %.1f MB | %s | %.0f MB |\n",
-			r.nodes, seconds(r.start), seconds(r.fanOut.manager), seconds(r.fanOut.floor), r.fanOut.ratio(), seconds(r.patched), seconds(r.aggregated),
-			r.patches, r.bytes/max(1, r.patches), r.etcd/1e6, seconds(r.cpu), float64(r.peak)/1024)
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %.2f | %s | %s | %d | %d | %.1f MB | %s | %s |\n",
+			r.nodes, bench.Seconds(r.start), bench.Seconds(r.fanOut.manager), bench.Seconds(r.fanOut.floor), r.fanOut.ratio(), bench.Seconds(r.patched), bench.Seconds(r.aggregated),
+			r.patches, r.bytes/max(1, r.patches), r.etcd/1e6, bench.Seconds(r.cpu), bench.MB(r.peak))
 	}
 	fmt.Fprintf(&b, `
 The floor is a client that only sends the same patches, with the same number, size, concurrency and objects, through the same
@@ -40,5 +41,3 @@ stopped, Leases last an hour, so that no node becomes silent. The status of a re
 	}
 	return b.String()
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/stage"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // A proxy stands between the API server and the manager or the bare client, and counts bytes. API servers count no
@@ -20,7 +20,7 @@ type proxy struct {
 	patches, bytes atomic.Int64 // of NodeCatalogs, except for their status
 }
 
-func newProxy(s *stage.Stage, cfg *rest.Config) *proxy {
+func newProxy(s *bench.Stage, cfg *rest.Config) *proxy {
 	to, err := url.Parse(cfg.Host)
 	s.Must(err)
 	transport, err := rest.TransportFor(cfg)

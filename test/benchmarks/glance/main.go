@@ -6,24 +6,20 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
-	"github.com/fettle-dev/fettle/test/benchmarks/stage"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 	"github.com/fettle-dev/fettle/test/suites/glance"
 )
 
 type options struct {
-	programs        glance.Programs
-	simulated       int
-	calls           int
-	out, transcript string
+	programs   glance.Programs
+	simulated  int
+	calls      int
+	transcript string
 }
 
 func main() {
@@ -33,34 +29,15 @@ func main() {
 	flag.StringVar(&o.programs.Fettle, "fettle", "bin/fettle", "the program fettle")
 	flag.IntVar(&o.simulated, "simulated", 5000, "how many nodes are simulated")
 	flag.IntVar(&o.calls, "calls", 7, "how often each command is called; those that ask every node are called three times at most")
-	flag.StringVar(&o.out, "out", "", "Markdown file whose chapter about the commands is updated (default: print it)")
 	flag.StringVar(&o.transcript, "transcript", "", "Markdown file whose transcript is updated (default: print it)")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "glance:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, o options) error {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	var text string
-	var r results
-	err := stage.On("glance", func(s *stage.Stage) {
+	bench.Main("glance", func(ctx context.Context, s *bench.Stage) string {
 		f := glance.Start(ctx, s, o.programs, o.simulated)
 		f.Drift(ctx)
-		text = f.Transcript(ctx)
-		r = measure(ctx, s, f, o.calls)
+		text := f.Transcript(ctx)
+		chapter := page(o, measure(ctx, s, f, o.calls))
+		s.Must(bench.WriteChapter(o.transcript, "transcript", fmt.Sprintf("<!-- not run: it needs %d nodes; test/suites/glance runs it with fewer -->\n```console\n%s```\n", o.simulated, text)))
+		return chapter
 	})
-	if err != nil {
-		return err
-	}
-	if err := chapter.Write(o.transcript, "transcript", "<!-- not run: it needs "+fmt.Sprint(o.simulated)+" nodes; test/suites/glance runs it with fewer -->\n```console\n"+text+"```\n"); err != nil {
-		return err
-	}
-	return chapter.Write(o.out, "glance", page(o, r))
 }

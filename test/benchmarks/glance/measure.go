@@ -3,41 +3,32 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"slices"
 	"time"
 
-	"github.com/prometheus/procfs"
-
-	"github.com/fettle-dev/fettle/test/benchmarks/stage"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 	"github.com/fettle-dev/fettle/test/suites/glance"
 )
 
 // floor is what a client has to read at least to know the state of every node.
 const floor = "kubectl get --raw /apis/fettle.dev/v1alpha1/nodecatalogs"
 
-// A row is a command with its times, sorted.
+// A row is a command with its times.
 type row struct {
 	command string
 	times   []time.Duration
 	target  time.Duration // 0 for none
 }
 
-func (r row) median() time.Duration { return r.times[len(r.times)/2] }
-
-func (r row) longest() time.Duration { return r.times[len(r.times)-1] }
-
 type results struct {
 	nodes  int
 	bytes  int // of all NodeCatalogs
 	floor  row
 	rows   []row
-	memory uint64 // of the manager, at most
+	memory int64 // of the manager, at most
 }
 
 // measure calls each command several times.
-func measure(ctx context.Context, s *stage.Stage, f *glance.Fleet, calls int) results {
+func measure(ctx context.Context, s *bench.Stage, f *glance.Fleet, calls int) results {
 	r := results{nodes: f.Nodes()}
 	call := func(command string, calls int, target time.Duration) row {
 		row := row{command: command, target: target}
@@ -50,8 +41,7 @@ func measure(ctx context.Context, s *stage.Stage, f *glance.Fleet, calls int) re
 				r.bytes = len(bytes.TrimSpace(out))
 			}
 		}
-		slices.Sort(row.times)
-		fmt.Fprintf(os.Stderr, "glance: %s: %s, at most %s\n", command, row.median(), row.longest())
+		s.Logf("%s: %s, at most %s", command, bench.Median(row.times), bench.At(row.times, 1))
 		return row
 	}
 	r.floor = call(floor, calls, 0)
@@ -63,10 +53,8 @@ func measure(ctx context.Context, s *stage.Stage, f *glance.Fleet, calls int) re
 		r.rows = append(r.rows, call(c.Line, calls, c.Target))
 	}
 	r.rows = append(r.rows, call("kubectl fettle why File/motd", calls, glance.Soon), call("kubectl fettle diff File/motd", min(3, calls), 0))
-	p, err := procfs.NewProc(f.ManagerPID())
+	usage, err := bench.UsageOf(f.ManagerPID())
 	s.Must(err)
-	status, err := p.NewStatus()
-	s.Must(err)
-	r.memory = status.VmHWM
+	r.memory = usage.Peak
 	return r
 }

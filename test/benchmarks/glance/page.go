@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 const intro = `## A fleet at a glance
@@ -21,27 +22,13 @@ func page(o options, r results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, intro, r.nodes, o.simulated, runtime.NumCPU(), o.calls, float64(r.bytes)/1e6)
 	for _, row := range append([]row{r.floor}, r.rows...) {
-		fmt.Fprintf(&b, "| `%s` | %.2f s | %.2f s | %s |\n", row.command, row.median().Seconds(), row.longest().Seconds(), verdict(row))
+		longest := bench.At(row.times, 1)
+		verdict := bench.Verdict(longest, row.target)
+		if row.command == floor {
+			verdict = "the floor"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.command, bench.Seconds(bench.Median(row.times)), bench.Seconds(longest), verdict)
 	}
 	fmt.Fprintf(&b, "\nThe last two commands concern every node, as does the plan: `why` prints a line for each, and `diff` asks each agent to compare its host. The peak memory of the manager was %d MB.\n", r.memory>>20)
 	return b.String()
-}
-
-func verdict(r row) string {
-	switch {
-	case r.command == floor:
-		return "the floor"
-	case r.target == 0:
-		return ""
-	case r.longest() <= r.target:
-		return fmt.Sprintf("%s: met", show(r.target))
-	}
-	return fmt.Sprintf("%s: missed", show(r.target))
-}
-
-func show(d time.Duration) string {
-	if d >= time.Minute {
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
 }

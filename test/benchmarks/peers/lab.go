@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
 // A lab is the root in which everything is measured.
 type lab struct {
+	*bench.Stage
 	root     string
-	remove   func() error
 	meter    string // the program that runs and measures another
 	packages []string
 	programs []program
@@ -52,85 +53,58 @@ func programs(peers bool) []program {
 	)
 }
 
-func openLab(ctx context.Context, o options) (*lab, error) {
+func openLab(ctx context.Context, s *bench.Stage, o options) *lab {
 	network := debian.Nothing
 	if o.peers {
 		network = debian.Archive
 	}
 	root, remove, err := debian.Open(ctx, network, os.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	l := &lab{root: root, remove: remove, meter: filepath.Join(o.fettle, "meter"), programs: programs(o.peers)}
-	if err := l.furnish(ctx, o); err != nil {
-		return nil, errors.Join(err, remove())
-	}
-	return l, nil
+	s.Must(err)
+	s.Cleanup(func() { s.Warn(remove()) })
+	l := &lab{Stage: s, root: root, meter: filepath.Join(o.fettle, "meter"), programs: programs(o.peers)}
+	l.furnish(ctx, o)
+	return l
 }
 
 // furnish installs the programs and finds packages to ask for.
-func (l *lab) furnish(ctx context.Context, o options) error {
+func (l *lab) furnish(ctx context.Context, o options) {
 	for _, name := range []string{"fettle", "floor", "nodeagent"} {
-		if err := install(filepath.Join(o.fettle, name), filepath.Join(l.root, "usr/local/bin", name)); err != nil {
-			return err
-		}
+		l.install(filepath.Join(o.fettle, name), filepath.Join(l.root, "usr/local/bin", name))
 	}
-	if err := os.MkdirAll(filepath.Join(l.root, inputDir), 0o700); err != nil {
-		return err
-	}
+	l.Must(os.MkdirAll(filepath.Join(l.root, inputDir), 0o700))
 	if o.peers {
-		if err := l.installPeers(ctx); err != nil {
-			return err
+		for _, command := range []string{"apt-get -qq update", "apt-get -qq -y --no-install-recommends install puppet-agent cfengine3"} {
+			l.Logf("in the root: %s", command)
+			l.run(ctx, strings.Fields(command)...)
 		}
 	}
 	for i, p := range l.programs {
 		if len(p.version) > 0 {
-			says, err := l.run(ctx, p.version...)
-			if err != nil {
-				return err
-			}
-			l.programs[i].says = strings.TrimSpace(says)
+			l.programs[i].says = strings.TrimSpace(l.run(ctx, p.version...))
 		}
 	}
-	installed, err := l.run(ctx, "dpkg-query", "--show", "--showformat", "${Package}\n")
-	l.packages = strings.Fields(installed)[:100]
-	return err
+	l.packages = strings.Fields(l.run(ctx, "dpkg-query", "--show", "--showformat", "${Package}\n"))[:100]
 }
 
-func (l *lab) installPeers(ctx context.Context) error {
-	for _, command := range []string{
-		"apt-get -qq update", "apt-get -qq -y --no-install-recommends install puppet-agent cfengine3",
-	} {
-		fmt.Fprintf(os.Stderr, "in the root: %s\n", command)
-		if _, err := l.run(ctx, strings.Fields(command)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *lab) run(ctx context.Context, command ...string) (string, error) {
+// run runs a command in the root, and returns its output.
+func (l *lab) run(ctx context.Context, command ...string) string {
 	cmd := exec.CommandContext(ctx, "chroot", append([]string{l.root}, command...)...)
 	cmd.Env = environment()
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot run %s in the root: %w: %s", strings.Join(command, " "), err, last(errs.String(), 2000))
+		l.Must(fmt.Errorf("cannot run %s in the root: %w: %s", strings.Join(command, " "), err, last(errs.String(), 2000)))
 	}
-	return string(out), nil
+	return string(out)
 }
 
-func install(from, to string) error {
+func (l *lab) install(from, to string) {
 	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
+	l.Must(err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
+	l.Must(err)
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	l.Must(errors.Join(err, out.Close()))
 }

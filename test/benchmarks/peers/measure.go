@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // A sample has the measurements of one run by the program meter.
@@ -16,24 +18,43 @@ type sample struct {
 	Exit      int
 }
 
-// time runs a command chrooted in a root. A non-zero exit is data.
-func (l *lab) time(ctx context.Context, command []string) (sample, error) {
+// samples are those of several runs of one program.
+type samples []sample
+
+func (s samples) walls() (all []time.Duration) {
+	for _, one := range s {
+		all = append(all, one.Wall)
+	}
+	return all
+}
+
+// median is the median of each measurement.
+func (s samples) median() sample {
+	var cpu []time.Duration
+	var peak []int64
+	for _, one := range s {
+		cpu, peak = append(cpu, one.CPU), append(peak, one.PeakKB)
+	}
+	return sample{Wall: bench.Median(s.walls()), CPU: bench.Median(cpu), PeakKB: bench.Median(peak)}
+}
+
+// sample runs a command chrooted in the root.
+func (l *lab) sample(ctx context.Context, name string, command []string) sample {
 	log := &strings.Builder{}
 	cmd := exec.CommandContext(ctx, l.meter, append([]string{l.root}, command...)...)
 	cmd.Env = environment()
 	cmd.Stderr = log
 	out, err := cmd.Output()
 	if err != nil {
-		return sample{}, fmt.Errorf("cannot run %s: %w: %s", command, err, log)
+		l.Must(fmt.Errorf("cannot run %s: %w: %s", command, err, log))
 	}
 	var s sample
-	if err := json.Unmarshal(out, &s); err != nil {
-		return s, err
-	}
+	l.Must(json.Unmarshal(out, &s))
 	if s.Exit != 0 {
-		return s, fmt.Errorf("%s exited with %d: %s", command[0], s.Exit, last(log.String(), 2000))
+		l.Fatalf("%s exited with %d: %s", command[0], s.Exit, last(log.String(), 2000))
 	}
-	return s, nil
+	l.Logf("%-9s %11s  %11s CPU  %s", name, bench.Milliseconds(s.Wall), bench.Milliseconds(s.CPU), bench.MB(s.PeakKB<<10))
+	return s
 }
 
 func last(text string, n int) string { return text[max(0, len(text)-n):] }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
 	"strings"
-	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 const intro = `## One host, compared with Puppet and CFEngine
@@ -55,72 +53,27 @@ func page(l *lab, o options, tables []table) string {
 			fmt.Fprintf(&b, "- %s: %s\n", p.name, p.says)
 		}
 	}
-	fmt.Fprintf(&b, "- machine: %d CPUs, %s; %d runs in sync, %d first runs\n", runtime.NumCPU(), cpuModel(), o.runs, o.cold)
+	fmt.Fprintf(&b, "- machine: %s; %d runs in sync, %d first runs\n", bench.Machine(), o.runs, o.cold)
+	summarySection(&b, tables)
 	for _, t := range tables {
 		section(&b, fmt.Sprintf("%d files, in sync", t.files), l.programs, t.inSync)
 		partsSection(&b, t)
 		section(&b, fmt.Sprintf("%d files, first run", t.files), l.programs, t.first)
 		agentSection(&b, t)
 	}
-	aimsSection(&b, tables)
 	b.WriteString(bounds)
 	return b.String()
 }
 
-func section(b *strings.Builder, title string, all []program, samples map[string][]sample) {
-	if len(samples) == 0 {
+func section(b *strings.Builder, title string, all []program, measured map[string]samples) {
+	if len(measured) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n### %s\n\n| program | median | fastest | CPU | relative to floor | relative to fettle | peak memory |\n|---|--:|--:|--:|--:|--:|--:|\n", title)
-	fettle, floor := median(samples["fettle"], wall), median(samples["floor"], wall)
+	fettle, floor := measured["fettle"].median(), measured["floor"].median()
 	for _, p := range all {
-		s := samples[p.name]
-		if len(s) == 0 {
-			continue
-		}
-		m := median(s, wall)
-		fmt.Fprintf(b, "| %s | %.1f ms | %.1f ms | %.1f ms | %s | %s | %.1f MB |\n",
-			p.name, ms(m), ms(slices.Min(column(s, wall))), ms(median(s, cpu)), ratio(m, floor), ratio(m, fettle), float64(median(s, peak))/1024)
+		m := measured[p.name].median()
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %.2f | %.2f | %s |\n", p.name, bench.Milliseconds(m.Wall), bench.Milliseconds(bench.At(measured[p.name].walls(), 0)),
+			bench.Milliseconds(m.CPU), bench.Ratio(m.Wall, floor.Wall), bench.Ratio(m.Wall, fettle.Wall), bench.MB(m.PeakKB<<10))
 	}
-}
-
-func wall(s sample) time.Duration { return s.Wall }
-func cpu(s sample) time.Duration  { return s.CPU }
-func peak(s sample) time.Duration { return time.Duration(s.PeakKB) }
-
-func column(s []sample, of func(sample) time.Duration) []time.Duration {
-	var out []time.Duration
-	for _, one := range s {
-		out = append(out, of(one))
-	}
-	return out
-}
-
-func median(s []sample, of func(sample) time.Duration) time.Duration {
-	if len(s) == 0 {
-		return 0
-	}
-	all := column(s, of)
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-func ratio(a, b time.Duration) string {
-	if b == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f", quotient(a, b))
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// cpuModel is the kernel's name for the first processor.
-func cpuModel() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
 }

@@ -12,8 +12,9 @@ import (
 // A table has the measurements for one size of state.
 type table struct {
 	files  int
-	inSync map[string][]sample // by program
-	first  map[string][]sample
+	inSync map[string]samples // by program
+	first  map[string]samples
+	start  sample // the median of starts that do nothing
 	parts  []part // of fettle's time in sync
 	agent  agentSample
 }
@@ -23,52 +24,40 @@ func accounts() []string {
 	return []string{"passwd", "shadow", "group", "gshadow", "subuid", "subgid"}
 }
 
-func (l *lab) measure(ctx context.Context, files int, o options) (table, error) {
+func (l *lab) measure(ctx context.Context, files int, o options) table {
 	s := desired{files: files, users: 20, packages: l.packages}
-	t := table{files: files, inSync: map[string][]sample{}, first: map[string][]sample{}}
 	for _, p := range l.programs {
 		for name, text := range p.input {
-			if err := os.WriteFile(filepath.Join(l.root, inputDir, name), []byte(text(s)), 0o600); err != nil {
-				return t, err
-			}
+			l.Must(os.WriteFile(filepath.Join(l.root, inputDir, name), []byte(text(s)), 0o600))
 		}
 	}
-	for range o.cold {
-		if err := l.firstRuns(ctx, s, t); err != nil {
-			return t, err
-		}
-	}
-	if err := l.syncRuns(ctx, t, o.runs); err != nil {
-		return t, err
-	}
-	var err error
-	if t.parts, err = l.parts(ctx, o.runs, median(t.inSync["fettle"], wall)); err != nil {
-		return t, err
-	}
-	t.agent, err = l.agent(ctx, s)
-	return t, err
+	t := table{files: files, first: l.firstRuns(ctx, s, o.cold)}
+	t.inSync = l.syncRuns(ctx, o.runs)
+	t.start, t.parts = l.parts(ctx, o.runs, t.inSync["fettle"].median().Wall)
+	t.agent = l.runAgent(ctx, s)
+	return t
 }
 
 // firstRuns lets each program bring the state about from nothing. The last one leaves it.
-func (l *lab) firstRuns(ctx context.Context, s desired, t table) error {
-	for _, p := range l.programs {
-		if err := l.forget(); err != nil {
-			return err
-		}
-		if p.first != nil {
-			if err := l.sample(ctx, p.name, p.first, t.first); err != nil {
-				return err
+func (l *lab) firstRuns(ctx context.Context, s desired, runs int) map[string]samples {
+	all := map[string]samples{}
+	for range runs {
+		for _, p := range l.programs {
+			l.forget()
+			command := p.command
+			if p.first != nil {
+				command = p.first
 			}
-			continue
-		}
-		if err := l.sample(ctx, p.name, p.command, t.first); err != nil {
-			return err
-		}
-		if err := l.check(s); err != nil {
-			return fmt.Errorf("%s left something undone: %w", p.name, err)
+			all[p.name] = append(all[p.name], l.sample(ctx, p.name, command))
+			if p.first != nil {
+				continue
+			}
+			if err := l.check(s); err != nil {
+				l.Must(fmt.Errorf("%s left something undone: %w", p.name, err))
+			}
 		}
 	}
-	return nil
+	return all
 }
 
 // check compares the root with the desired state: a program that does less than its task is not fast.
@@ -99,60 +88,38 @@ func (l *lab) check(s desired) error {
 }
 
 // syncRuns measures runs in sync. The first round fills caches and state.
-func (l *lab) syncRuns(ctx context.Context, t table, runs int) error {
+func (l *lab) syncRuns(ctx context.Context, runs int) map[string]samples {
+	all := map[string]samples{}
 	for i := range runs + 1 {
-		into := t.inSync
-		if i == 0 {
-			into = map[string][]sample{}
-		}
 		for _, p := range l.programs {
-			if err := l.sample(ctx, p.name, p.command, into); err != nil {
-				return err
+			if one := l.sample(ctx, p.name, p.command); i > 0 {
+				all[p.name] = append(all[p.name], one)
 			}
 		}
 	}
-	return nil
-}
-
-func (l *lab) sample(ctx context.Context, name string, command []string, into map[string][]sample) error {
-	s, err := l.time(ctx, command)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%-9s %8.1f ms  %8.1f ms CPU  %6.1f MB\n", name, ms(s.Wall), ms(s.CPU), float64(s.PeakKB)/1024)
-	into[name] = append(into[name], s)
-	return nil
+	return all
 }
 
 // keepAccounts is for before any run.
-func (l *lab) keepAccounts() error {
+func (l *lab) keepAccounts() {
 	for _, name := range accounts() {
-		if err := install(filepath.Join(l.root, "etc", name), filepath.Join(l.root, "root", name)); err != nil {
-			return err
-		}
+		l.install(filepath.Join(l.root, "etc", name), filepath.Join(l.root, "root", name))
 	}
-	return nil
 }
 
 // forget takes the state away, and what programs remember of their runs. The files are moved rather than removed: ext4
 // avoids inodes that were freed a moment ago, and takes a millisecond to find another one for each new file.
-func (l *lab) forget() error {
+func (l *lab) forget() {
 	aside, err := os.MkdirTemp(filepath.Join(l.root, inputDir), "before-")
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(filepath.Join(l.root, stateDir), filepath.Join(aside, "files")); err != nil && !os.IsNotExist(err) {
-		return err
+	l.Must(err)
+	if err := os.Rename(filepath.Join(l.root, stateDir), filepath.Join(aside, "files")); !os.IsNotExist(err) {
+		l.Must(err)
 	}
 	for _, path := range []string{"/var/lib/fettle", "/var/cache/puppet/state", "/var/lib/cfengine3/state"} {
-		if err := os.RemoveAll(filepath.Join(l.root, path)); err != nil {
-			return err
-		}
+		l.Must(os.RemoveAll(filepath.Join(l.root, path)))
 	}
 	for _, name := range accounts() {
-		if err := install(filepath.Join(l.root, "root", name), filepath.Join(l.root, "etc", name)); err != nil {
-			return err
-		}
+		l.install(filepath.Join(l.root, "root", name), filepath.Join(l.root, "etc", name))
 	}
-	return os.MkdirAll(filepath.Join(l.root, "/var/lib/cfengine3/state"), 0o755)
+	l.Must(os.MkdirAll(filepath.Join(l.root, "/var/lib/cfengine3/state"), 0o755))
 }

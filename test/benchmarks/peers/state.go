@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // desired is the state that every program is to bring about.
@@ -49,27 +51,23 @@ func (s desired) useradds() string {
 
 // fettle is the state as fettle's manifests.
 func (s desired) fettle() string {
-	var b strings.Builder
-	document := func(kind, name, spec string, args ...any) {
-		fmt.Fprintf(&b, "---\napiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  nodeSelector: {}\n", kind, name)
-		fmt.Fprintf(&b, spec, args...)
-	}
-	document("File", "bench", "  path: %s\n  ensure: directory\n", stateDir)
+	var m bench.Manifests
+	m.Add("File", "bench", "path: %s\nensure: directory", stateDir)
 	for i := range s.files {
-		document("File", fmt.Sprintf("file-%05d", i), "  path: %s\n  owner: %s\n  group: %s\n  mode: \"%04o\"\n  content: |\n%s",
+		m.Add("File", fmt.Sprintf("file-%05d", i), "path: %s\nowner: %s\ngroup: %s\nmode: \"%04o\"\ncontent: |\n%s",
 			s.path(i), fileOwner, fileOwner, fileMode, indent(s.content(i)))
 	}
 	for i, name := range s.packages {
-		document("Package", fmt.Sprintf("package-%03d", i), "  name: %q\n  ensure: installed\n", name)
+		m.Add("Package", fmt.Sprintf("package-%03d", i), "name: %q\nensure: installed", name)
 	}
 	for i := range s.users {
-		document("User", s.user(i), "  uid: %d\n  gid: 100\n  home: /home/%s\n  shell: /bin/bash\n  comment: Benchmark\n", firstUID+i, s.user(i))
+		m.Add("User", s.user(i), "uid: %d\ngid: 100\nhome: /home/%s\nshell: /bin/bash\ncomment: Benchmark", firstUID+i, s.user(i))
 	}
-	return b.String()
+	return m.String()
 }
 
 func indent(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
 }
 
 // puppet is the state as a manifest of Puppet's.

@@ -31,9 +31,7 @@ func (l *lab) measureIdle(ctx context.Context, o options, r *result) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 30*time.Second); err != nil {
-		return err
-	}
+	l.stage.Pause(ctx, 30*time.Second)
 	began := time.Now()
 	before := make([]time.Duration, len(pods))
 	for i, p := range pods {
@@ -41,9 +39,7 @@ func (l *lab) measureIdle(ctx context.Context, o options, r *result) error {
 			return err
 		}
 	}
-	if err := sleep(ctx, o.idle); err != nil {
-		return err
-	}
+	l.stage.Pause(ctx, o.idle)
 	for i := range pods {
 		if err := pods[i].measure(ctx, before[i]); err != nil {
 			return err
@@ -130,13 +126,4 @@ func (p *pod) number(ctx context.Context, names ...string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("the control group of %s has no %q", p.name, names)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

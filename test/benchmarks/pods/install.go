@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // images are the archives of `make image`, by the name of the image.
@@ -58,27 +60,24 @@ func (l *lab) applyResources(ctx context.Context, _ options, _ *result) error {
 	if err != nil {
 		return err
 	}
-	var all strings.Builder
-	add := func(kind, name, spec string) {
-		fmt.Fprintf(&all, "---\napiVersion: fettle.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec: {nodeSelector: {}, %s}\n", kind, name, spec)
-	}
+	var m bench.Manifests
 	for i := range files {
-		add("File", fmt.Sprintf("f%d", i), fmt.Sprintf("path: /etc/bench-%d, content: %q", i, strings.Repeat(fmt.Sprintf("line of file %d\n", i), 50)))
+		m.Add("File", fmt.Sprintf("f%d", i), "path: /etc/bench-%d\ncontent: %q", i, strings.Repeat(fmt.Sprintf("line of file %d\n", i), 50))
 	}
 	for i := range groups {
-		add("Group", fmt.Sprintf("g%d", i), fmt.Sprintf("gid: %d", 3000+i))
+		m.Add("Group", fmt.Sprintf("g%d", i), "gid: %d", 3000+i)
 	}
 	for i := range users {
-		add("User", fmt.Sprintf("u%d", i), fmt.Sprintf("uid: %d, gid: g%d, comment: User %d", 3000+i, i%groups, i))
+		m.Add("User", fmt.Sprintf("u%d", i), "uid: %d\ngid: g%d\ncomment: User %d", 3000+i, i%groups, i)
 	}
 	names := strings.Fields(installed)
 	if len(names) != packages {
 		return fmt.Errorf("a node has %d packages, want %d", len(names), packages)
 	}
 	for _, name := range names {
-		add("Package", name, "ensure: present")
+		m.Add("Package", name, "ensure: present")
 	}
-	if err := l.Apply(ctx, all.String()); err != nil {
+	if err := l.Apply(ctx, m.String()); err != nil {
 		return err
 	}
 	_, err = l.Kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=5m", "files,groups,users,packages", "--all")

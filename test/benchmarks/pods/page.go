@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 // A result is everything that was measured.
@@ -48,8 +50,7 @@ The time from the start of `+"`kubectl apply`"+` with a changed File to its cont
 |---|--:|--:|--:|
 `, o.changes)
 	row := func(what string, d []time.Duration) {
-		slices.Sort(d)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", what, seconds(d[len(d)/2]), seconds(d[0]), seconds(d[len(d)-1]))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", what, bench.Seconds(bench.Median(d)), bench.Seconds(bench.At(d, 0)), bench.Seconds(bench.At(d, 1)))
 	}
 	row("kubectl itself", r.applied)
 	row("first node", r.first)
@@ -58,5 +59,3 @@ The time from the start of `+"`kubectl apply`"+` with a changed File to its cont
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

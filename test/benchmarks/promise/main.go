@@ -10,16 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 type options struct {
 	seed                uint64
 	pairs, fresh, peers int
 	progress            string
-	out                 string
 	show                int
 }
 
@@ -30,35 +28,33 @@ func main() {
 	flag.IntVar(&o.fresh, "fresh", 2000, "pairs of the next seed, which nobody has corrected plans by")
 	flag.IntVar(&o.peers, "peers", 200, "pairs for Puppet and Ansible")
 	flag.StringVar(&o.progress, "progress", "", "file with what was measured, to go on with; none by default")
-	flag.StringVar(&o.out, "out", "", "document with the chapter; standard output by default")
-	flag.IntVar(&o.show, "show", -1, "number of the only pair to try, to print everything of it")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	flag.IntVar(&o.show, "show", -1, "number of the only pair to try, to print everything of it instead of the chapter")
+	bench.Main("promise", func(ctx context.Context, s *bench.Stage) string {
+		if o.show >= 0 {
+			s.Must(show(ctx, os.Stdout, newPair(o.seed, o.show)))
+			return ""
+		}
+		results, err := measure(ctx, o)
+		s.Must(err)
+		return page(o, results)
+	})
 }
 
-func run(ctx context.Context, o options) error {
-	if o.show >= 0 {
-		return show(ctx, os.Stdout, newPair(o.seed, o.show))
-	}
+// measure measures all pairs.
+func measure(ctx context.Context, o options) ([]result, error) {
 	log, err := openProgress(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.close()
 	for n := range o.pairs {
 		if err := log.measure(ctx, "fettle", n, func() (result, error) { return fettle(ctx, newPair(o.seed, n)) }); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for n := range o.fresh {
 		if err := log.measure(ctx, "fettle-fresh", n, func() (result, error) { return fettle(ctx, newPair(o.seed+1, n)) }); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for n := range o.peers {
@@ -68,11 +64,11 @@ func run(ctx context.Context, o options) error {
 			try  func(context.Context, pair) (result, error)
 		}{{"puppet", puppet}, {"ansible", ansible}, {"fettle-common", fettle}} {
 			if err := log.measure(ctx, peer.name, n, func() (result, error) { return peer.try(ctx, p) }); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return chapter.Write(o.out, "promise", page(o, log.results))
+	return log.results, nil
 }
 
 // fettle measures a pair.

@@ -1,4 +1,4 @@
-package counts_test
+package bench_test
 
 import (
 	"flag"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/counts"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 func TestListParsesFlag(t *testing.T) {
@@ -16,21 +16,21 @@ func TestListParsesFlag(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		args []string
-		want counts.List
+		want bench.Counts
 		err  string
 	}{
-		"the default":   {nil, counts.List{100, 1000}, ""},
-		"one":           {[]string{"-n", "5"}, counts.List{5}, ""},
-		"more than one": {[]string{"-n", "5,6000"}, counts.List{5, 6000}, ""},
-		"no number":     {[]string{"-n", "5,many"}, counts.List{100, 1000}, `invalid count "many"`},
-		"none":          {[]string{"-n", ""}, counts.List{100, 1000}, `invalid count ""`},
+		"the default":   {nil, bench.Counts{100, 1000}, ""},
+		"one":           {[]string{"-n", "5"}, bench.Counts{5}, ""},
+		"more than one": {[]string{"-n", "5,6000"}, bench.Counts{5, 6000}, ""},
+		"no number":     {[]string{"-n", "5,many"}, bench.Counts{100, 1000}, `invalid count "many"`},
+		"none":          {[]string{"-n", ""}, bench.Counts{100, 1000}, `invalid count ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			flags := flag.NewFlagSet("", flag.ContinueOnError)
 			flags.SetOutput(io.Discard)
-			got := counts.List{100, 1000}
+			got := bench.Counts{100, 1000}
 			flags.Var(&got, "n", "how many")
 			err := flags.Parse(c.args)
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -49,7 +49,7 @@ func TestListPrintsDefault(t *testing.T) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	var usage strings.Builder
 	flags.SetOutput(&usage)
-	flags.Var(&counts.List{100, 1000}, "n", "how many")
+	flags.Var(&bench.Counts{100, 1000}, "n", "how many")
 	flags.PrintDefaults()
 	if !strings.Contains(usage.String(), "how many (default 100,1000)") {
 		t.Error(usage.String())

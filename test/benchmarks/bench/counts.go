@@ -1,5 +1,4 @@
-// Package counts has a flag for lists of sizes to measure.
-package counts
+package bench
 
 import (
 	"fmt"
@@ -7,11 +6,11 @@ import (
 	"strings"
 )
 
-// A List is a [flag.Value] of counts such as 100,1000. Its previous value is the default.
-type List []int
+// Counts is a [flag.Value] of counts such as 100,1000. Its previous value is the default.
+type Counts []int
 
 // String formats the number for tables.
-func (l *List) String() string {
+func (l *Counts) String() string {
 	var all []string
 	for _, n := range *l {
 		all = append(all, strconv.Itoa(n))
@@ -20,8 +19,8 @@ func (l *List) String() string {
 }
 
 // Set replaces the list.
-func (l *List) Set(text string) error {
-	var all List
+func (l *Counts) Set(text string) error {
+	var all Counts
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil {

@@ -1,4 +1,4 @@
-package chapter_test
+package bench_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/test/benchmarks/chapter"
+	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
 func TestWriteReplacesOneChapter(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWriteReplacesOneChapter(t *testing.T) {
 			if c.before != "" {
 				must(t, os.WriteFile(path, []byte(c.before), 0o644))
 			}
-			err := chapter.Write(path, "a", "\nnow\n")
+			err := bench.WriteChapter(path, "a", "\nnow\n")
 			if (c.want == "") != (err != nil) {
 				t.Fatalf("error %v", err)
 			}

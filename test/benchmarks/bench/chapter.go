@@ -1,5 +1,4 @@
-// Package chapter updates one chapter of a document whose other chapters come from other programs.
-package chapter
+package bench
 
 import (
 	"fmt"
@@ -7,9 +6,9 @@ import (
 	"strings"
 )
 
-// Write replaces a chapter in the Markdown document at path, or adds it at the end. With an empty path it prints
+// WriteChapter replaces a chapter in the Markdown document at path, or adds it at the end. With an empty path it prints
 // only the chapter. A chapter is between two comments with its name; it is an error if only one of them exists.
-func Write(path, name, text string) error {
+func WriteChapter(path, name, text string) error {
 	if path == "" {
 		_, err := os.Stdout.WriteString(text)
 		return err
