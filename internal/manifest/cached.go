@@ -46,9 +46,24 @@ func first(text []byte) (k cachedObject, rest []byte, ok bool) {
 	return k, rest, true
 }
 
-// remember adds an object to the cache entry of the current document.
-func (b *batch) remember(o object, kind string) {
-	if b.uncached {
+// A recording is the part of a batch that reads and fills the cache. The zero value has no cache.
+type recording struct {
+	cache   *Cache
+	entries []entry // of the documents so far
+	objects []byte  // of the current document, encoded
+	skipped bool    // the current document does not go into the cache
+	scratch []byte  // memory for decrypted entries
+}
+
+// begin begins a document.
+func (r *recording) begin() { r.objects, r.skipped = nil, r.cache == nil }
+
+// skip leaves the current document out of the cache.
+func (r *recording) skip() { r.skipped = true }
+
+// add adds an object to the entry of the current document. line returns the line of an object in its file.
+func (r *recording) add(o object, kind string, line func(object) int) {
+	if r.skipped || r.cache == nil {
 		return
 	}
 	var tree map[string]any
@@ -56,19 +71,26 @@ func (b *batch) remember(o object, kind string) {
 	delete(tree, "status")
 	body, encoding := direct.Marshal(tree)
 	if err != nil || encoding != nil {
-		b.uncached = true
+		r.skip()
 		return
 	}
-	b.encoded = cachedObject{[]byte(kind), []byte(o.path), uint64(b.line(o) - o.line), body}.append(b.encoded)
+	r.objects = cachedObject{[]byte(kind), []byte(o.path), uint64(line(o) - o.line), body}.append(r.objects)
+}
+
+// end adds the entry of the current document.
+func (r *recording) end(hash [sha256.Size]byte) {
+	if !r.skipped {
+		r.entries = append(r.entries, r.cache.seal(hash, r.objects))
+	}
 }
 
 // restore adds the objects of a document from the cache.
 func (b *batch) restore(p part, hash [sha256.Size]byte) bool {
-	text, e, ok := b.cache.open(hash, b.scratch)
+	text, e, ok := b.cached.cache.open(hash, b.cached.scratch)
 	if !ok {
 		return false
 	}
-	b.scratch = text
+	b.cached.scratch = text
 	documents, configMaps := len(b.Documents), len(b.ConfigMaps)
 	for len(text) > 0 && ok {
 		var k cachedObject
@@ -80,7 +102,7 @@ func (b *batch) restore(p part, hash [sha256.Size]byte) bool {
 		b.Documents, b.ConfigMaps = b.Documents[:documents], b.ConfigMaps[:configMaps]
 		return false
 	}
-	b.entries = append(b.entries, e)
+	b.cached.entries = append(b.cached.entries, e)
 	return true
 }
 

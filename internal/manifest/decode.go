@@ -167,14 +167,14 @@ func (b *batch) addObject(ctx context.Context, o object, h head) {
 		var c corev1.ConfigMap
 		if b.decoded(o, h, &c) {
 			b.ConfigMaps = append(b.ConfigMaps, &c)
-			b.remember(o, h.Kind)
+			b.cached.add(o, h.Kind, b.line)
 		}
 	case gvk == corev1.SchemeGroupVersion.WithKind("Secret"):
 		var s corev1.Secret
 		if b.decoded(o, h, &s) {
 			b.Secrets = append(b.Secrets, &s)
 		}
-		b.uncached = true
+		b.cached.skip()
 	default:
 		b.addOther(ctx, o, h)
 	}
@@ -192,11 +192,11 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
 		}
-		b.uncached = true
+		b.cached.skip()
 	case h.APIVersion != v1alpha1.GroupVersion.String():
 		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	case h.Kind == externalType:
-		b.uncached = true // it was declared before
+		b.cached.skip() // it was declared before
 	default:
 		b.addResource(ctx, o, h)
 	}
@@ -267,7 +267,7 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		return
 	}
 	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})
-	b.remember(o, h.Kind)
+	b.cached.add(o, h.Kind, b.line)
 }
 
 // fragment returns what can be read of an invalid resource: the fields of its spec that can be decoded.
@@ -351,7 +351,7 @@ func (b *batch) reject(o object, s subject, flaws ...flaw) {
 
 // fault records the flaws of an object, and its duplicate keys, in the order of their lines. Of very many it records some.
 func (b *batch) fault(o object, s subject, flaws ...flaw) {
-	b.uncached = true
+	b.cached.skip()
 	l := b.layout(o.part)
 	all := l.duplicates(o.path)
 	for _, f := range firstOf(flaws) {

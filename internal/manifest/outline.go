@@ -96,7 +96,7 @@ func (l *Limits) spend(document []byte, limits Limits) error {
 
 // Validate validates objects like [Types.Read], one after the other. It ends after maxOutlined faults, and with ctx.
 func (t Types) Validate(ctx context.Context, objects []Object) *Set {
-	b := &batch{Set: Set{Types: t}, schemas: allSchemas(), uncached: true}
+	b := &batch{Set: Set{Types: t}, schemas: allSchemas()}
 	for _, o := range objects {
 		if b.add(ctx, o.decoded); len(b.Faults) >= maxOutlined || ctx.Err() != nil {
 			break

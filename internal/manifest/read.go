@@ -121,7 +121,7 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 	for range min(runtime.GOMAXPROCS(0), len(shares)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(shares)); i = next.Add(1) - 1 {
-				batches[i] = batch{Set: Set{Types: s.Types}, schemas: allSchemas(), cache: cache}
+				batches[i] = batch{Set: Set{Types: s.Types}, schemas: allSchemas(), cached: recording{cache: cache}}
 				batches[i].readAll(ctx, shares[i])
 			}
 		})
@@ -138,7 +138,7 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 		s.Ignored = append(s.Ignored, b.Ignored...)
 		s.Rejected += b.Rejected
 		_, _ = digest.Write(b.hashes) // a hash accepts every write
-		cache.add(b.entries)
+		cache.add(b.cached.entries)
 	}
 	digest.Sum(s.Digest[:0])
 }
@@ -147,16 +147,11 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 type batch struct {
 	Set
 	schemas schemas
-	cache   *Cache
+	cached  recording
 	hashes  []byte // of the documents, one after the other
-	entries []entry
 
 	declaring bool               // only types are read
 	outline   func(object, head) // gets all objects, instead of the set; nil for a set
-
-	uncached bool   // the current document does not go into the cache
-	encoded  []byte // its objects, for the cache
-	scratch  []byte
 
 	laidOut part // has the lines of lines
 	lines   layout
@@ -180,15 +175,13 @@ func (b *batch) readAll(ctx context.Context, parts []part) {
 		if b.restore(p, hash) {
 			continue
 		}
-		b.uncached, b.encoded = b.cache == nil, nil
+		b.cached.begin()
 		if o, err := read(p); err != nil {
 			b.fault(object{part: p}, subject{}, flaw{"", err.Error()})
 		} else {
 			b.add(ctx, o)
 		}
-		if !b.uncached {
-			b.entries = append(b.entries, b.cache.seal(hash, b.encoded))
-		}
+		b.cached.end(hash)
 	}
 }
 

@@ -183,7 +183,7 @@ func definesExternal(h head) bool {
 // addExternal adds a resource of an external type, with the defaults of its attributes. It is not in the cache, which
 // need not know the types.
 func (b *batch) addExternal(ctx context.Context, o object, h head) {
-	b.uncached = true
+	b.cached.skip()
 	d, known := b.Types.of(h.Kind)
 	switch {
 	case !v1alpha1.IsExternal(h.APIVersion):
