@@ -29,6 +29,7 @@ func (t table) summary() []line {
 	first, firstFloor := t.first["fettle"].median(), t.first["floor"].median()
 	all := []line{
 		times("start (`fettle --version`)", t.start.Wall, floor.Wall),
+		times("start, processor time", t.start.CPU, floor.CPU),
 		times("in sync", fettle.Wall, floor.Wall),
 		times("in sync, processor time", fettle.CPU, floor.CPU),
 		memory("in sync, peak memory", fettle.PeakKB<<10, floor.PeakKB<<10),

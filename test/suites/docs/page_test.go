@@ -105,7 +105,7 @@ func must(t *testing.T, err error) {
 }
 
 // languages are those that a block may have; the value tells whether the block is a set of commands.
-var languages = map[string]bool{"sh": true, "console": true, "yaml": false, "text": false, "cel": false, "gotemplate": false, "puppet": false}
+var languages = map[string]bool{"sh": true, "console": true, "yaml": false, "text": false, "cel": false, "gotemplate": false, "mermaid": false, "puppet": false}
 
 func TestCodeBlocksAreTestedOrSayWhyNot(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestCodeBlocksAreTestedOrSayWhyNot(t *testing.T) {
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
 			if _, known := languages[b.language]; !known {
-				t.Errorf("%s:%d: the language %q is not one of sh, console, yaml, text, cel, gotemplate, puppet; an indented block has none", b.page, b.line, b.language)
+				t.Errorf("%s:%d: the language %q is not one of sh, console, yaml, text, cel, gotemplate, mermaid, puppet; an indented block has none", b.page, b.line, b.language)
 			}
 			switch reason, is := b.notRun(); {
 			case is && len(reason) < 10:
