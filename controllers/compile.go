@@ -102,7 +102,7 @@ func (r *Fleet) actsIn(s *snapshot) func(*v1alpha1.NodeCatalog) placement.Node {
 		is, next := acting.Node{
 			Spec: spec.NodeCatalogSpec, Generation: spec.generation, Applied: spec.applied(spec.digest, nc.Status), Reported: nc,
 			Silence: silence, Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(),
-		}.Holds(s.external.Remote)
+		}.Placement(s.external.Remote)
 		if at := now.Add(next); next > 0 && (r.placeAt.IsZero() || at.Before(r.placeAt)) {
 			r.placeAt = at
 		}

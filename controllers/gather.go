@@ -120,7 +120,7 @@ func (s *snapshot) compilerNodes(lost func(*v1alpha1.NodeCatalog) []v1alpha1.Res
 	for name, o := range s.nodes {
 		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
 		if nc := s.nodeCatalogs[name]; nc != nil {
-			n.PublicKey, n.Retained, n.Acts = nc.Status.PublicKey, lost(nc), acts(nc)
+			n.PublicKey, n.Retained, n.Placement = nc.Status.PublicKey, lost(nc), acts(nc)
 			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
 				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
 			}

@@ -136,7 +136,7 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 		if before.Status.PublicKey != now.Status.PublicKey || !reflect.DeepEqual(before.Status.Facts, now.Status.Facts) {
 			r.Invalidate()
 		}
-		if acting.News(before, now) {
+		if acting.PlacementChanged(before, now) {
 			r.notePlacements()
 		}
 		after := limits.Debounce

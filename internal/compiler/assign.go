@@ -74,7 +74,7 @@ func (a *assigner) selectNodes(matching [][]*nodeAssignment, over map[string]boo
 			}
 		}
 	}
-	a.place(candidates)
+	a.assignRemote(candidates)
 }
 
 // templates returns the evaluations of the templates that nodes have.

@@ -230,7 +230,7 @@ func TestSpellingsOfOneThingAreInConflict(t *testing.T) {
 			t.Parallel()
 			d := pairs(t, tt.scope)
 			n := node("dns-1", "dns")
-			n.Acts.Able = true
+			n.Placement.Eligible = true
 			got := outlineOf(t, compiler.Compile(compiler.Input{
 				Nodes: []compiler.Node{n}, Resources: tt.resources, External: map[string]compiler.ExternalKind{"DNSZone": {Type: d.Ref(), Remote: d.IsRemote()}},
 				Kinds: []resource.Kind{bound.Kind(filetype.Type(nil)), bound.Kind(systemservice.Type()), bound.Kind(purge.Type()), external.Kind(d, nil)},

@@ -64,9 +64,9 @@ type Node struct {
 	// PublicKey is the key that secrets are sealed to; "" if the agent has not published one. Resources that need it
 	// are withheld until then.
 	PublicKey string
-	// Acts says whether the node can act for resources of Remote types, and what it has been told about them. Its name
+	// Placement says whether the node can act for resources of Remote types, and what it has been told about them. Its name
 	// is ignored.
-	Acts placement.Node
+	Placement placement.Node
 	// Retained are resources that the node has and that nobody deleted, although they are missing from the input: the
 	// definition of their kind is gone, or they cannot be read. They are withheld, so that the node leaves the objects as
 	// they are.

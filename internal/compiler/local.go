@@ -88,7 +88,7 @@ func local(in Input, bindOnly bool, each use) []Problem {
 	revision := c.draftLocally(in, bindOnly)
 	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
 	nodes[0].matchesAll = nodes[0].Labels == nil
-	nodes[0].Acts.Able = true
+	nodes[0].Placement.Eligible = true
 	a := newAssigner(revision, nodes, nil, &meter{})
 	maps.DeleteFunc(a.unplaced, func(_ *Draft, f *Fault) bool { return f.Reason == v1alpha1.ReasonNoNodesSelected })
 	n := a.nodes[0]

@@ -151,8 +151,8 @@ func (d *Draft) reverse(o relative) {
 	}
 }
 
-// place adds each target of a Remote type to the node that acts for it. selected has the nodes that each target selects.
-func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
+// assignRemote adds each target of a Remote type to the node that acts for it. selected has the nodes that each target selects.
+func (a *assigner) assignRemote(selected map[*Target][]*nodeAssignment) {
 	var resources []placement.Resource
 	var targets []*Target
 	for _, t := range a.revision.Targets {
@@ -170,22 +170,22 @@ func (a *assigner) place(selected map[*Target][]*nodeAssignment) {
 	}
 	nodes, candidates := map[string]*nodeAssignment{}, make([]placement.Node, len(a.nodes))
 	for i, n := range a.nodes {
-		nodes[n.Name], candidates[i] = n, n.Acts
+		nodes[n.Name], candidates[i] = n, n.Placement
 		candidates[i].Name = n.Name
 	}
-	places := placement.Decide(resources, candidates)
+	decisions := placement.Decide(resources, candidates)
 	for _, t := range targets {
-		p := places[t.Remote.Ref]
-		for _, name := range p.Stops {
+		d := decisions[t.Remote.Ref]
+		for _, name := range d.Stops {
 			nodes[name].stops = append(nodes[name].stops, t.Remote.Ref)
 		}
 		switch {
-		case p.Node != "":
-			nodes[p.Node].add(t, nil)
+		case d.Node != "":
+			nodes[d.Node].add(t, nil)
 			delete(a.unplaced, t.Remote)
-			a.held[t.Remote] = takeoverHeld(p.Node, nodes[p.Node].Acts.Held)
+			a.held[t.Remote] = takeoverHeld(d.Node, nodes[d.Node].Placement.Held)
 		case a.unplaced[t.Remote] == nil:
-			a.unplaced[t.Remote] = unplaced(p, len(selected[t]))
+			a.unplaced[t.Remote] = unplaced(d, len(selected[t]))
 		}
 	}
 }
@@ -200,10 +200,10 @@ func takeoverHeld(node, why string) *fault.Fault {
 }
 
 // unplaced explains why no node acts for a resource.
-func unplaced(p placement.Place, candidates int) *fault.Fault {
+func unplaced(d placement.Decision, candidates int) *fault.Fault {
 	switch {
-	case p.Next != "":
-		return fault.New(v1alpha1.ReasonMoving, "node %s takes over once %s has stopped acting for it", p.Next, strings.Join(p.Waits, ", "))
+	case d.Next != "":
+		return fault.New(v1alpha1.ReasonMoving, "node %s takes over once %s has stopped acting for it", d.Next, strings.Join(d.Waits, ", "))
 	case candidates == 0:
 		return fault.New(v1alpha1.ReasonNoNodesSelected, "no node matches its nodeSelector and when, so none acts for it: select at least one")
 	}

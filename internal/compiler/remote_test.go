@@ -54,7 +54,7 @@ func record(name, properties string, adjust ...func(*v1alpha1.External)) *v1alph
 // able returns nodes whose agents can act.
 func able(nodes ...compiler.Node) []compiler.Node {
 	for i := range nodes {
-		nodes[i].Acts.Able = true
+		nodes[i].Placement.Eligible = true
 	}
 	return nodes
 }
@@ -80,8 +80,8 @@ func TestResourcesOfRemoteTypes(t *testing.T) {
 	leaving := func(r *v1alpha1.External) {
 		r.DeletionTimestamp, r.Spec.Ensure = &metav1.Time{}, resource.Absent
 	}
-	holding := func(n compiler.Node, ref v1alpha1.ResourceRef, h placement.Hold) compiler.Node {
-		n.Acts.Holds = map[v1alpha1.ResourceRef]placement.Hold{ref: h}
+	holding := func(n compiler.Node, ref v1alpha1.ResourceRef, h placement.Assignment) compiler.Node {
+		n.Placement.Assignments = map[v1alpha1.ResourceRef]placement.Assignment{ref: h}
 		return n
 	}
 	for name, tt := range map[string]struct {

@@ -13,26 +13,26 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// A Hold is what a node has been told about a resource. The zero value is nothing.
-type Hold int
+// An Assignment is what a node has been told about a resource. The zero value is nothing.
+type Assignment int
 
-// Holds.
+// Assignments.
 const (
-	Stopped  Hold = iota + 1 // not to act; and it does not
-	Stopping                 // not to act; but it may do so until it confirms that it has stopped
-	Acting                   // to act
+	Stopped  Assignment = iota + 1 // not to act; and it does not
+	Stopping                       // not to act; but it may do so until it confirms that it has stopped
+	Acting                         // to act
 )
 
 // A Node can act for resources.
 type Node struct {
 	Name string
-	// Able means that its agent runs, as far as the manager knows.
-	Able bool
-	// Keeps means that the node stays the acting one for what it acts for, although it is not Able.
+	// Eligible means that its agent runs, as far as the manager knows.
+	Eligible bool
+	// Keeps means that the node stays the acting one for what it acts for, although it is not Eligible.
 	Keeps bool
 	// Held explains Keeps if that lasts until a person acts; "" if it ends by itself.
-	Held  string
-	Holds map[v1alpha1.ResourceRef]Hold
+	Held        string
+	Assignments map[v1alpha1.ResourceRef]Assignment
 }
 
 // A Resource needs a node that acts for it.
@@ -42,8 +42,8 @@ type Resource struct {
 	With       []v1alpha1.ResourceRef // it is related to these, which are resources, too
 }
 
-// A Place is the decision about a resource.
-type Place struct {
+// A Decision is about one resource.
+type Decision struct {
 	// Node is to act; "" if none is to, yet.
 	Node string
 	// Next is to act once all of Waits have stopped; "" unless Node is "".
@@ -53,51 +53,51 @@ type Place struct {
 	Stops []string
 }
 
-// Decide places resources. Neither their order nor that of nodes has an influence.
-func Decide(resources []Resource, nodes []Node) map[v1alpha1.ResourceRef]Place {
+// Decide decides about all resources. Neither their order nor that of nodes has an influence.
+func Decide(resources []Resource, nodes []Node) map[v1alpha1.ResourceRef]Decision {
 	byName := make(map[string]*Node, len(nodes))
-	holders := map[v1alpha1.ResourceRef][]*Node{}
+	assigned := map[v1alpha1.ResourceRef][]*Node{}
 	for i := range nodes {
 		byName[nodes[i].Name] = &nodes[i]
-		for ref := range nodes[i].Holds {
-			holders[ref] = append(holders[ref], &nodes[i])
+		for ref := range nodes[i].Assignments {
+			assigned[ref] = append(assigned[ref], &nodes[i])
 		}
 	}
-	places := make(map[v1alpha1.ResourceRef]Place, len(resources))
+	decisions := make(map[v1alpha1.ResourceRef]Decision, len(resources))
 	for _, u := range units(resources) {
-		u.place(byName, holders, places)
+		u.decide(byName, assigned, decisions)
 	}
-	return places
+	return decisions
 }
 
-// place decides about the resources of a unit.
-func (u unit) place(nodes map[string]*Node, holders map[v1alpha1.ResourceRef][]*Node, places map[v1alpha1.ResourceRef]Place) {
+// decide adds the decisions about the resources of a unit.
+func (u unit) decide(nodes map[string]*Node, assigned map[v1alpha1.ResourceRef][]*Node, decisions map[v1alpha1.ResourceRef]Decision) {
 	chosen := u.choose(nodes)
 	var busy []string
 	for _, ref := range u.refs {
-		busy = append(busy, unstopped(ref, holders[ref], chosen)...)
+		busy = append(busy, mayAct(ref, assigned[ref], chosen)...)
 	}
 	slices.Sort(busy)
 	busy = slices.Compact(busy)
 	for _, ref := range u.refs {
-		p := Place{}
+		d := Decision{}
 		n := nodes[chosen]
 		switch {
 		case n == nil:
-		case len(busy) == 0 || n.Holds[ref] == Acting:
-			p.Node = chosen
+		case len(busy) == 0 || n.Assignments[ref] == Acting:
+			d.Node = chosen
 		default:
-			p.Next, p.Waits = chosen, busy
+			d.Next, d.Waits = chosen, busy
 		}
-		p.Stops = unstopped(ref, holders[ref], p.Node)
-		places[ref] = p
+		d.Stops = mayAct(ref, assigned[ref], d.Node)
+		decisions[ref] = d
 	}
 }
 
-// unstopped returns the nodes except one that may act for a resource, sorted.
-func unstopped(ref v1alpha1.ResourceRef, holders []*Node, except string) (names []string) {
-	for _, n := range holders {
-		if n.Name != except && n.Holds[ref] > Stopped {
+// mayAct returns the nodes except one that may act for a resource, sorted.
+func mayAct(ref v1alpha1.ResourceRef, assigned []*Node, except string) (names []string) {
+	for _, n := range assigned {
+		if n.Name != except && n.Assignments[ref] > Stopped {
 			names = append(names, n.Name)
 		}
 	}
@@ -107,35 +107,35 @@ func unstopped(ref v1alpha1.ResourceRef, holders []*Node, except string) (names 
 
 // choose returns the candidate that is to act for a unit, "" if there is none.
 func (u unit) choose(nodes map[string]*Node) string {
-	best, score := "", standing{}
+	best, highest := "", score{}
 	for _, name := range u.candidates {
 		n := nodes[name]
 		if n == nil {
 			continue
 		}
-		s := u.standing(n)
-		if !s.able && s.acting == 0 {
+		s := u.score(n)
+		if !s.eligible && s.acting == 0 {
 			continue
 		}
-		if best == "" || s.better(score) {
-			best, score = name, s
+		if best == "" || s.exceeds(highest) {
+			best, highest = name, s
 		}
 	}
 	return best
 }
 
-// A standing is what speaks for a candidate.
-type standing struct {
-	able   bool   // or keeps what it acts for
-	acting int    // the number of resources that it acts for
-	known  int    // the number of those that it acts for or has acted for
-	rank   string // a hash, which spreads units over nodes and changes little when nodes come and go
+// A score orders the candidates for a unit.
+type score struct {
+	eligible bool   // or keeps what it acts for
+	acting   int    // the number of resources that it acts for
+	known    int    // the number of those that it acts for or has acted for
+	rank     string // a hash, which spreads units over nodes and changes little when nodes come and go
 }
 
-func (u unit) standing(n *Node) standing {
-	s := standing{able: n.Able}
+func (u unit) score(n *Node) score {
+	s := score{eligible: n.Eligible}
 	for _, ref := range u.refs {
-		switch n.Holds[ref] {
+		switch n.Assignments[ref] {
 		case Acting:
 			s.acting++
 			s.known++
@@ -143,16 +143,16 @@ func (u unit) standing(n *Node) standing {
 			s.known++
 		}
 	}
-	s.able = s.able || n.Keeps && s.acting > 0
+	s.eligible = s.eligible || n.Keeps && s.acting > 0
 	sum := sha256.Sum256([]byte(string(u.refs[0]) + "\x00" + n.Name))
 	s.rank = string(sum[:])
 	return s
 }
 
-func (s standing) better(o standing) bool {
+func (s score) exceeds(o score) bool {
 	switch {
-	case s.able != o.able:
-		return s.able
+	case s.eligible != o.eligible:
+		return s.eligible
 	case s.acting != o.acting:
 		return s.acting > o.acting
 	case s.known != o.known:

@@ -13,9 +13,9 @@ import (
 )
 
 type (
-	ref   = v1alpha1.ResourceRef
-	refs  = []v1alpha1.ResourceRef
-	holds = map[v1alpha1.ResourceRef]placement.Hold
+	ref         = v1alpha1.ResourceRef
+	refs        = []v1alpha1.ResourceRef
+	assignments = map[v1alpha1.ResourceRef]placement.Assignment
 )
 
 const (
@@ -27,114 +27,116 @@ const (
 func TestDecide(t *testing.T) {
 	t.Parallel()
 
-	able := func(name string, has holds) placement.Node { return placement.Node{Name: name, Able: true, Holds: has} }
-	lost := func(name string, has holds) placement.Node { return placement.Node{Name: name, Holds: has} }
+	eligible := func(name string, has assignments) placement.Node {
+		return placement.Node{Name: name, Eligible: true, Assignments: has}
+	}
+	lost := func(name string, has assignments) placement.Node { return placement.Node{Name: name, Assignments: has} }
 	ab := []string{"a", "b"}
 	for name, tt := range map[string]struct {
 		resources []placement.Resource
 		nodes     []placement.Node
-		want      map[ref]placement.Place
+		want      map[ref]placement.Decision
 	}{
 		"a resource that selects no node is nowhere": {
 			resources: []placement.Resource{{Ref: "Zone/x"}},
-			nodes:     []placement.Node{able("a", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {}},
+			nodes:     []placement.Node{eligible("a", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {}},
 		},
 		"no node without an agent is chosen": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", nil), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{lost("a", nil), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"nor is one if there is no other": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
 			nodes:     []placement.Node{lost("a", nil), lost("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {}},
+			want:      map[ref]placement.Decision{"Zone/x": {}},
 		},
 		"the acting node stays": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}, {Ref: "Zone/y", Candidates: ab}},
-			nodes:     []placement.Node{able("a", holds{"Zone/x": acting}), able("b", holds{"Zone/y": acting})},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}, "Zone/y": {Node: "b"}},
+			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting}), eligible("b", assignments{"Zone/y": acting})},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}, "Zone/y": {Node: "b"}},
 		},
 		"it stays also without an agent if no other node has one": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), lost("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), lost("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"it stays if it keeps what it acts for": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/x": acting}}, able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/x": acting}}, eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"a node that keeps what it acts for gets nothing new": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/y": acting}}, able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/y": acting}}, eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"nor does it go on with what it was told to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Holds: holds{"Zone/x": stopped}}, able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/x": stopped}}, eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"first, the acting node is to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"until it has stopped, the next one waits": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", holds{"Zone/x": stopping}), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+			nodes:     []placement.Node{lost("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"then the next one acts": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", holds{"Zone/x": stopped}), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{lost("a", assignments{"Zone/x": stopped}), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"a node that comes back before it has stopped goes on": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{able("a", holds{"Zone/x": stopping}), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "a"}},
+			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"a node that comes back later is told to stop until it confirms, and the acting one goes on": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{able("a", holds{"Zone/x": stopping}), able("b", holds{"Zone/x": acting})},
-			want:      map[ref]placement.Place{"Zone/x": {Node: "b", Stops: []string{"a"}}},
+			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": stopping}), eligible("b", assignments{"Zone/x": acting})},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b", Stops: []string{"a"}}},
 		},
 		"a node that is not selected any more is to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: []string{"b"}}},
-			nodes:     []placement.Node{able("a", holds{"Zone/x": acting}), able("b", nil)},
-			want:      map[ref]placement.Place{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
+			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"also if no other is selected": {
 			resources: []placement.Resource{{Ref: "Zone/x"}},
-			nodes:     []placement.Node{able("a", holds{"Zone/x": acting})},
-			want:      map[ref]placement.Place{"Zone/x": {Stops: []string{"a"}}},
+			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting})},
+			want:      map[ref]placement.Decision{"Zone/x": {Stops: []string{"a"}}},
 		},
 		"related resources have one node, that of most of them": {
 			resources: []placement.Resource{
 				{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Record/2", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab},
 			},
-			nodes: []placement.Node{able("a", holds{"Record/1": acting}), able("b", holds{"Zone/x": acting, "Record/2": acting})},
-			want: map[ref]placement.Place{
+			nodes: []placement.Node{eligible("a", assignments{"Record/1": acting}), eligible("b", assignments{"Zone/x": acting, "Record/2": acting})},
+			want: map[ref]placement.Decision{
 				"Record/1": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}, "Record/2": {Node: "b"}, "Zone/x": {Node: "b"},
 			},
 		},
 		"a new resource waits for those that it is related to": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", holds{"Zone/x": acting}), able("b", nil)},
-			want: map[ref]placement.Place{
+			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			want: map[ref]placement.Decision{
 				"Record/1": {Next: "b", Waits: []string{"a"}}, "Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}},
 			},
 		},
 		"related resources act on a node that all of them select": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b", "c"}}},
-			nodes:     []placement.Node{able("a", nil), able("b", nil), able("c", nil)},
-			want:      map[ref]placement.Place{"Record/1": {Node: "b"}, "Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{eligible("a", nil), eligible("b", nil), eligible("c", nil)},
+			want:      map[ref]placement.Decision{"Record/1": {Node: "b"}, "Zone/x": {Node: "b"}},
 		},
 		"without such a node, each has its own": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: []string{"a"}, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b"}}},
-			nodes:     []placement.Node{able("a", nil), able("b", nil)},
-			want:      map[ref]placement.Place{"Record/1": {Node: "a"}, "Zone/x": {Node: "b"}},
+			nodes:     []placement.Node{eligible("a", nil), eligible("b", nil)},
+			want:      map[ref]placement.Decision{"Record/1": {Node: "a"}, "Zone/x": {Node: "b"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,11 +154,11 @@ func TestResourcesSpreadOverNodesAndStayWhereOthersComeAndGo(t *testing.T) {
 	const resources, nodes = 1000, 10
 	fleet := func(n int) (all []placement.Node) {
 		for i := range n {
-			all = append(all, placement.Node{Name: fmt.Sprintf("n%02d", i), Able: true})
+			all = append(all, placement.Node{Name: fmt.Sprintf("n%02d", i), Eligible: true})
 		}
 		return all
 	}
-	place := func(n int) map[ref]placement.Place {
+	decide := func(n int) map[ref]placement.Decision {
 		var names []string
 		for _, node := range fleet(n) {
 			names = append(names, node.Name)
@@ -167,8 +169,8 @@ func TestResourcesSpreadOverNodesAndStayWhereOthersComeAndGo(t *testing.T) {
 		}
 		return placement.Decide(all, fleet(n))
 	}
-	counts, before, moved := map[string]int{}, place(nodes), 0
-	for ref, after := range place(nodes + 1) {
+	counts, before, moved := map[string]int{}, decide(nodes), 0
+	for ref, after := range decide(nodes + 1) {
 		counts[before[ref].Node]++
 		if after.Node != before[ref].Node {
 			moved++
@@ -194,20 +196,20 @@ func TestNoTwoNodesActAtATime(t *testing.T) {
 	moves := 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		told, does, silent := make([]holds, nodes), make([]holds, nodes), make([]int, nodes)
+		told, does, silent := make([]assignments, nodes), make([]assignments, nodes), make([]int, nodes)
 		for i := range nodes {
-			told[i], does[i] = holds{}, holds{}
+			told[i], does[i] = assignments{}, assignments{}
 		}
 		last := map[ref]int{}
 		for step := range 200 {
 			var in []placement.Node
 			for i := range nodes {
-				n := placement.Node{Name: fmt.Sprint(i), Able: silent[i] == 0, Holds: holds{}}
+				n := placement.Node{Name: fmt.Sprint(i), Eligible: silent[i] == 0, Assignments: assignments{}}
 				for r, h := range told[i] {
 					if h == stopping && (does[i][r] != acting || silent[i] > 3) {
 						h = stopped
 					}
-					n.Holds[r] = h
+					n.Assignments[r] = h
 				}
 				in = append(in, n)
 			}
@@ -221,10 +223,10 @@ func TestNoTwoNodesActAtATime(t *testing.T) {
 				}
 				resources = append(resources, placement.Resource{Ref: r, Candidates: candidates, With: map[ref]refs{"Record/1": {"Zone/x"}, "Record/2": {"Zone/x"}}[r]})
 			}
-			places := placement.Decide(resources, in)
+			decisions := placement.Decide(resources, in)
 			for i := range nodes {
-				told[i] = holds{}
-				for r, p := range places {
+				told[i] = assignments{}
+				for r, p := range decisions {
 					if p.Node == fmt.Sprint(i) {
 						told[i][r] = acting
 					} else if slices.Contains(p.Stops, fmt.Sprint(i)) {
@@ -239,7 +241,7 @@ func TestNoTwoNodesActAtATime(t *testing.T) {
 					does[i] = told[i] // a fence keeps it from acting until it knows
 				case silent[i] > 0:
 					if silent[i]++; silent[i] > 3 {
-						does[i] = holds{} // its programs have ended
+						does[i] = assignments{} // its programs have ended
 					}
 				case random.IntN(10) == 0:
 					silent[i] = 1

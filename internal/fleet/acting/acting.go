@@ -8,6 +8,7 @@ package acting
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,11 +33,11 @@ type Node struct {
 	Nodes, MaxPercent int
 }
 
-// Holds returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
+// Placement returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
 // time limit of the programs of a kind, and false if the kind is not Remote.
-func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
-	able, confirmed := n.state()
-	is = placement.Node{Able: able, Holds: map[v1alpha1.ResourceRef]placement.Hold{}}
+func (n Node) Placement(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
+	eligible, confirmed := n.state()
+	is = placement.Node{Eligible: eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 	var wait limits.Wait
 	if n.Silence != nil {
 		is.Keeps, is.Held = n.keeps()
@@ -44,7 +45,7 @@ func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placem
 	}
 	for _, e := range n.Spec.Entries {
 		if _, remote := deadline(e.Kind); remote {
-			is.Holds[e.Ref()] = placement.Acting
+			is.Assignments[e.Ref()] = placement.Acting
 		}
 	}
 	for _, w := range n.Spec.Withheld {
@@ -53,20 +54,20 @@ func (n Node) Holds(deadline func(kind string) (time.Duration, bool)) (is placem
 		if !remote {
 			continue
 		}
-		is.Holds[w.Ref] = n.hold(confirmed, limit)
-		if is.Holds[w.Ref] == placement.Stopping && n.Silence != nil {
+		is.Assignments[w.Ref] = n.withheld(confirmed, limit)
+		if is.Assignments[w.Ref] == placement.Stopping && n.Silence != nil {
 			wait.Add(limit - n.Silence.For)
 		}
 	}
 	return is, time.Duration(wait)
 }
 
-// state returns whether the agent can act, and whether it has confirmed that it does what Spec says. An agent whose runs are disabled
+// state returns whether the node is eligible, and whether it has confirmed that it does what Spec says. An agent whose runs are disabled
 // does nothing, and obeys the newest Spec that it has seen once they are enabled.
-func (n Node) state() (able, confirmed bool) {
+func (n Node) state() (eligible, confirmed bool) {
 	_, disabled := nodestatus.Disabled(n.Reported)
-	able = n.Reported.Status.AgentVersion != "" && n.Silence == nil && !disabled
-	return able, n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
+	eligible = n.Reported.Status.AgentVersion != "" && n.Silence == nil && !disabled
+	return eligible, n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
 }
 
 // keeps returns whether a silent node stays the acting one, and why if that does not end by itself. It does for another duration of its
@@ -79,27 +80,23 @@ func (n Node) keeps() (keeps bool, held string) {
 	return n.Silence.For < n.Silence.Duration, ""
 }
 
-// hold returns whether a node has stopped to act for a resource that is withheld from it.
-func (n Node) hold(confirmed bool, limit time.Duration) placement.Hold {
+// withheld returns whether a node has stopped acting for a resource that is withheld from it.
+func (n Node) withheld(confirmed bool, limit time.Duration) placement.Assignment {
 	if confirmed || n.Silence != nil && n.Silence.For >= limit {
 		return placement.Stopped
 	}
 	return placement.Stopping
 }
 
-// News reports whether what a node reports may change placements.
-func News(before, now *v1alpha1.NodeCatalog) bool {
+// PlacementChanged reports whether what a node reports may change placements.
+func PlacementChanged(before, now *v1alpha1.NodeCatalog) bool {
 	_, was := nodestatus.Disabled(before)
 	_, is := nodestatus.Disabled(now)
 	if was != is || (before.Status.AgentVersion == "") != (now.Status.AgentVersion == "") {
 		return true
 	}
-	for _, w := range now.Spec.Withheld {
-		if w.Reason == v1alpha1.ReasonMoving {
-			return before.Status.AppliedGeneration != now.Status.AppliedGeneration || before.Status.ObservedGeneration != now.Status.ObservedGeneration
-		}
-	}
-	return false
+	confirms := before.Status.AppliedGeneration != now.Status.AppliedGeneration || before.Status.ObservedGeneration != now.Status.ObservedGeneration
+	return confirms && slices.ContainsFunc(now.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Reason == v1alpha1.ReasonMoving })
 }
 
 // Removal returns a resource that is being deleted as it is compiled: absent, so that its acting node removes what it

@@ -33,7 +33,7 @@ func disabled(s *v1alpha1.NodeCatalogStatus) {
 	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDisabled}}
 }
 
-func TestHolds(t *testing.T) {
+func TestPlacement(t *testing.T) {
 	t.Parallel()
 
 	told := v1alpha1.NodeCatalogSpec{
@@ -41,10 +41,10 @@ func TestHolds(t *testing.T) {
 		Withheld: []v1alpha1.Withheld{{Ref: "DNSZone/stops"}, {Ref: "File/withheld"}},
 	}
 	for name, tt := range map[string]struct {
-		node  acting.Node
-		able  bool
-		stops placement.Hold
-		next  time.Duration
+		node     acting.Node
+		eligible bool
+		stops    placement.Assignment
+		next     time.Duration
 	}{
 		"a node without an agent":               {acting.Node{Reported: &v1alpha1.NodeCatalog{}}, false, placement.Stopping, 0},
 		"a node that has yet to apply":          {acting.Node{Reported: reports(1)}, true, placement.Stopping, 0},
@@ -58,8 +58,8 @@ func TestHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.node.Spec, tt.node.Generation = told, 2
-			got, next := tt.node.Holds(remote)
-			want := placement.Node{Able: tt.able, Holds: map[v1alpha1.ResourceRef]placement.Hold{"DNSZone/acts": placement.Acting, "DNSZone/stops": tt.stops}}
+			got, next := tt.node.Placement(remote)
+			want := placement.Node{Eligible: tt.eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{"DNSZone/acts": placement.Acting, "DNSZone/stops": tt.stops}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
 			}
@@ -89,8 +89,8 @@ func TestTakeoverFromSilentNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, next := acting.Node{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Holds(remote)
-			want := placement.Node{Able: tt.silence == nil, Keeps: tt.keeps, Held: tt.held, Holds: map[v1alpha1.ResourceRef]placement.Hold{}}
+			got, next := acting.Node{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Placement(remote)
+			want := placement.Node{Eligible: tt.silence == nil, Keeps: tt.keeps, Held: tt.held, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
 			}
@@ -98,7 +98,7 @@ func TestTakeoverFromSilentNodes(t *testing.T) {
 	}
 }
 
-func TestNews(t *testing.T) {
+func TestPlacementChanged(t *testing.T) {
 	t.Parallel()
 
 	moving := func(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
@@ -115,7 +115,7 @@ func TestNews(t *testing.T) {
 		"runs are disabled":                      {reports(1), reports(1, disabled), true},
 		"an agent reports for the first time":    {&v1alpha1.NodeCatalog{}, reports(1), true},
 	} {
-		if got := acting.News(tt.before, tt.now); got != tt.want {
+		if got := acting.PlacementChanged(tt.before, tt.now); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}
