@@ -148,7 +148,7 @@ func planCleanup(u update, removed []v1alpha1.ResourceRef, finalized map[v1alpha
 // appliedBefore leaves out resources that waited for the node's first facts: it never had them.
 func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSpec) []v1alpha1.ResourceRef {
 	withheld := contents.Withheld(before)
-	return slices.DeleteFunc(slices.Clone(removed), func(ref v1alpha1.ResourceRef) bool { return withheld[ref] == v1alpha1.ReasonWaitingForFacts })
+	return slices.DeleteFunc(slices.Clone(removed), func(ref v1alpha1.ResourceRef) bool { return withheld[ref].Reason == v1alpha1.ReasonWaitingForFacts })
 }
 
 func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {

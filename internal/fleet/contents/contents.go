@@ -53,13 +53,13 @@ func (d *Differ) Contains(spec v1alpha1.NodeCatalogSpec, ref v1alpha1.ResourceRe
 		slices.ContainsFunc(spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref })
 }
 
-// Withheld returns the reasons for which a spec withholds resources.
-func Withheld(spec v1alpha1.NodeCatalogSpec) map[v1alpha1.ResourceRef]string {
-	reasons := make(map[v1alpha1.ResourceRef]string, len(spec.Withheld))
+// Withheld returns what a spec withholds, by resource.
+func Withheld(spec v1alpha1.NodeCatalogSpec) map[v1alpha1.ResourceRef]v1alpha1.Withheld {
+	all := make(map[v1alpha1.ResourceRef]v1alpha1.Withheld, len(spec.Withheld))
 	for _, w := range spec.Withheld {
-		reasons[w.Ref] = w.Reason
+		all[w.Ref] = w
 	}
-	return reasons
+	return all
 }
 
 func (d *Differ) catalogs(before, now []v1alpha1.CatalogRef) Diff {

@@ -103,20 +103,19 @@ func (c *comparer) proposal(of *change) *reports.Proposal {
 
 // compare returns what a node is asked, and calls each with every change, and the entries before and after; nil for none.
 func (c *comparer) compare(was, is *compiler.NodeResult, each func(one reports.PlanChange, old, now *v1alpha1.CatalogEntry)) *reports.Proposal {
-	result := &reports.Proposal{Base: was.Digest, Digest: is.Digest}
-	withheld, before := map[v1alpha1.ResourceRef]v1alpha1.Withheld{}, contents.Withheld(was.Spec)
-	for _, w := range is.Spec.Withheld {
-		withheld[w.Ref] = w
-		result.Withheld, result.Reasons = append(result.Withheld, w.Ref), append(result.Reasons, w)
+	result := &reports.Proposal{Base: was.Digest, Digest: is.Digest, Reasons: slices.Clone(is.Spec.Withheld)}
+	for _, w := range result.Reasons {
+		result.Withheld = append(result.Withheld, w.Ref)
 	}
+	withheldBefore, withheld := contents.Withheld(was.Spec), contents.Withheld(is.Spec)
 	ownBefore, ownNow := byRef(was.Spec.Entries), byRef(is.Spec.Entries)
 	for _, ref := range c.differ.Diff(was.Spec, is.Spec).Changed {
 		old, now := cmp.Or(c.find(was.Spec, ref), ownBefore[ref]), cmp.Or(c.find(is.Spec, ref), ownNow[ref])
-		if _, not := before[ref]; not {
+		if _, withheld := withheldBefore[ref]; withheld {
 			old = nil
 		}
-		w, not := withheld[ref]
-		if not {
+		w, isWithheld := withheld[ref]
+		if isWithheld {
 			now = nil
 		}
 		switch {
@@ -125,7 +124,7 @@ func (c *comparer) compare(was, is *compiler.NodeResult, each func(one reports.P
 		case old != nil:
 			result.Remove = append(result.Remove, ref)
 		}
-		one := reports.PlanChange{Ref: ref, Action: actionOf(old != nil, now != nil, not), Reason: w.Reason, Message: w.Message, Noop: isNoop(cmp.Or(now, old))}
+		one := reports.PlanChange{Ref: ref, Action: actionOf(old != nil, now != nil, isWithheld), Reason: w.Reason, Message: w.Message, Noop: isNoop(cmp.Or(now, old))}
 		each(one, old, now)
 	}
 	return result
