@@ -23,11 +23,10 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
+	"github.com/fettle-dev/fettle/internal/fleet/counts"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
-	"github.com/fettle-dev/fettle/internal/fleet/drifts"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
@@ -110,9 +109,9 @@ type Fleet struct {
 
 	// The reported state.
 	progress            progress.Tracker
-	corrected, detected drifts.Summary // drift by what happened to it
-	records             driftrecords.Records
-	census              *census.Census // of the last reconciliation
+	corrected, detected drift.Summary // drift by what happened to it
+	records             drift.Records
+	counts              *counts.Fleet // of the last reconciliation
 	overview            overview
 	// statusWritten has the statuses that were written lately, and of those with drift all.
 	statusWritten map[v1alpha1.ResourceRef]writtenStatus

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/census"
+	"github.com/fettle-dev/fettle/internal/fleet/counts"
 )
 
 // Metrics of a [Fleet]. docs/metrics.md describes them.
@@ -77,8 +77,8 @@ func (m *Metrics) setDrift(d v1alpha1.FleetDrift) {
 	m.uncorrectedDrift.Set(float64(d.Uncorrected))
 }
 
-// setCensus ends the series of kinds that are gone.
-func (m *Metrics) setCensus(c *census.Census) {
+// setCounts ends the series of kinds that are gone.
+func (m *Metrics) setCounts(c *counts.Fleet) {
 	for labels := range m.counted {
 		if _, stays := c.Resources[labels]; !stays {
 			m.resources.DeleteLabelValues(labels[0], labels[1])

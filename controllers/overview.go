@@ -33,8 +33,8 @@ func (r *Fleet) reportFleet(ctx context.Context, s *snapshot) (time.Duration, er
 		return wait, nil
 	}
 	err := r.readOverview(ctx, s)
-	r.census.Deselection = r.hold.Status()
-	next := r.census.Status(&r.records, r.overview.status, now)
+	r.counts.Deselection = r.hold.Status()
+	next := r.counts.Status(&r.records, r.overview.status, now)
 	r.Metrics.setDrift(next.Drift)
 	if err == nil && !apiequality.Semantic.DeepEqual(next, r.overview.status) {
 		err = r.writeOverview(ctx, next)

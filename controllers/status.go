@@ -14,9 +14,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/census"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/drifts"
+	"github.com/fettle-dev/fettle/internal/fleet/counts"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -101,7 +101,7 @@ func (r *Fleet) indexNodes(s *snapshot) *nodestatus.Index {
 		if n.Reported != nil {
 			r.records.Observe(name, n.Reported.Status.Drift, r.Clock.Now())
 		}
-		r.census.AddNode(name, n.State())
+		r.counts.AddNode(name, n.State())
 	}
 	return index
 }
@@ -120,7 +120,7 @@ func (r *Fleet) nodeStatus(name string, want *compiler.NodeResult, nc *v1alpha1.
 
 // planStatuses returns the updates of resources that nodes are to have.
 func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpdate) {
-	r.census = census.New(s.kindNames())
+	r.counts = counts.New(s.kindNames())
 	index, deselected := r.indexNodes(s), r.deselected(s)
 	for ref, o := range s.live {
 		generation, compiled := r.compiled.generations[ref]
@@ -137,10 +137,10 @@ func (r *Fleet) planStatuses(s *snapshot, now metav1.Time) (updates []statusUpda
 			ActingNode: r.actingNode(s, ref), Deselected: deselected[ref].Deselected(), Drift: r.records.Of(ref, r.compiled.Selected[ref]),
 			Contest: r.records.Contest(ref, r.compiled.Selected[ref], func(node string) bool { return !r.Heartbeats.Silent(node) }),
 		}, *o.GetStatus(), now)
-		r.census.AddResource(o.KindName(), conditions.Summarize(next))
+		r.counts.AddResource(o.KindName(), conditions.Summarize(next))
 		updates = appendIfChanged(updates, o, next)
 	}
-	r.Metrics.setCensus(r.census)
+	r.Metrics.setCounts(r.counts)
 	return updates
 }
 
@@ -185,13 +185,9 @@ func (r *Fleet) reportTypes(ctx context.Context, s *snapshot) (time.Duration, er
 
 // reportDrift records the drift of nodes on the resources, and returns when the next event is due.
 func (r *Fleet) reportDrift(_ context.Context, s *snapshot) (time.Duration, error) {
-	selects := func(ref v1alpha1.ResourceRef, node string) bool {
-		_, selected := slices.BinarySearch(r.compiled.Selected[ref], node)
-		return selected
-	}
 	var next limits.Wait
-	record := func(from *drifts.Summary, event func(where, node string) conditions.Event) {
-		notes, left := from.Due(r.Clock.Now(), selects)
+	record := func(from *drift.Summary, event func(where, node string) conditions.Event) {
+		notes, left := from.Due(r.Clock.Now(), r.compiled.Selected)
 		for ref, note := range notes {
 			if o := s.live[ref]; o != nil {
 				conditions.Record(r.Recorder, o, event(note.Where, note.Node))

@@ -41,7 +41,7 @@ table() {
 		internal/compiler/targeting ours/internal/host                   no
 		internal/catalog           ours/internal/compiler                no
 		internal/fleet/deselection k8s.io/client-go/kubernetes           no
-		internal/fleet/drifts      ours/internal/host/linux              no
+		internal/fleet/drift      ours/internal/host/linux              no
 		internal/fleet/traces      go.opentelemetry.io/otel/sdk/trace    no
 		internal/fleet/externalkinds ours/controllers                    no
 		internal/manifest          k8s.io/client-go/rest                 no

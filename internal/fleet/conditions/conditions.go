@@ -12,7 +12,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -30,7 +30,7 @@ type Outcome struct {
 	// Drift is what its nodes recorded, nil for none.
 	Drift *v1alpha1.ResourceDrift
 	// Contest is one with another program on its nodes, nil for none.
-	Contest *driftrecords.Contest
+	Contest *drift.Contest
 	// Deselected explains which nodes that the resource no longer selects have yet to clean up, "" for none.
 	Deselected string
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
@@ -104,7 +104,7 @@ func conditions(o Outcome) []metav1.Condition {
 }
 
 // contention is "changed again and again by /usr/bin/puppet (puppet.service) on node web-1 and 2 more".
-func contention(c driftrecords.Contest) string {
+func contention(c drift.Contest) string {
 	line := fmt.Sprintf("changed again and again by %s on node %s", (*host.Author)(c.By).Program(), c.Node)
 	if c.Nodes > 1 {
 		line += fmt.Sprintf(" and %d more", c.Nodes-1)

@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
@@ -269,23 +269,23 @@ func TestContestIsAConditionThatNamesTheOtherProgram(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct {
-		contest driftrecords.Contest
+		contest drift.Contest
 		want    string
 	}{
 		"a service": {
-			driftrecords.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/usr/bin/puppet", Unit: "puppet.service"}},
+			drift.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/usr/bin/puppet", Unit: "puppet.service"}},
 			"changed again and again by /usr/bin/puppet (puppet.service) on node web-1; corrections are made less and less often",
 		},
 		"a pod, on many nodes": {
-			driftrecords.Contest{Nodes: 4, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/cni", Pod: "kube-system/cni-x", Unit: "x.scope"}},
+			drift.Contest{Nodes: 4, Node: "web-1", By: &v1alpha1.Author{PID: 7, Executable: "/cni", Pod: "kube-system/cni-x", Unit: "x.scope"}},
 			"changed again and again by /cni (pod kube-system/cni-x) on node web-1 and 3 more; corrections are made less and less often",
 		},
 		"nobody knows": {
-			driftrecords.Contest{Nodes: 1, Node: "web-1"},
+			drift.Contest{Nodes: 1, Node: "web-1"},
 			"changed again and again by an unknown program on node web-1; corrections are made less and less often",
 		},
 		"a program with a hostile name": {
-			driftrecords.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{Executable: "a\n\x1b[2Jb"}},
+			drift.Contest{Nodes: 1, Node: "web-1", By: &v1alpha1.Author{Executable: "a\n\x1b[2Jb"}},
 			`changed again and again by a\n\x1b[2Jb on node web-1; corrections are made less and less often`,
 		},
 	} {
@@ -317,7 +317,7 @@ func TestResourceEvents(t *testing.T) {
 	onNode := newStatus(v1alpha1.NodeCounts{Selected: 1, Failed: 1}, []v1alpha1.NodeSample{{Node: "n1", State: "Failed", Message: "disk full"}}, nil, v1alpha1.ResourceStatus{}, metav1.Now())
 	contended := func(by string) v1alpha1.ResourceStatus {
 		o := conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: v1alpha1.NodeCounts{Selected: 1, InSync: 1}}}
-		o.Contest = &driftrecords.Contest{Nodes: 1, Node: "n1", By: &v1alpha1.Author{Executable: by}}
+		o.Contest = &drift.Contest{Nodes: 1, Node: "n1", By: &v1alpha1.Author{Executable: by}}
 		return conditions.Status(o, v1alpha1.ResourceStatus{}, metav1.Now())
 	}
 	contested := status(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}, compiler.Problem{Reason: "Conflict", Message: "also File/b"})

@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/cli/page"
-	"github.com/fettle-dev/fettle/internal/fleet/census"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/counts"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate/nodestatetest"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -36,12 +36,12 @@ func (fleet) Version() (uint64, <-chan struct{})                            { re
 // counted has what the Fleet, kubectl fettle status and the page count.
 func counted(t *testing.T) (v1alpha1.FleetNodes, overview.Status, string) {
 	t.Helper()
-	counts := census.New(nil)
+	fleetCounts := counts.New(nil)
 	var f fleet
 	for i, c := range nodestatetest.Cases() {
 		c.NodeCatalog.Name = fmt.Sprintf("node-%02d", i)
 		_, silent := c.NodeCatalog.Annotations[v1alpha1.AnnotationSilentSince]
-		counts.AddNode(c.NodeCatalog.Name, nodestatus.Node{Name: c.NodeCatalog.Name, Reported: c.NodeCatalog, Silent: silent}.State())
+		fleetCounts.AddNode(c.NodeCatalog.Name, nodestatus.Node{Name: c.NodeCatalog.Name, Reported: c.NodeCatalog, Silent: silent}.State())
 		raw, err := json.Marshal(c.NodeCatalog)
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func counted(t *testing.T) (v1alpha1.FleetNodes, overview.Status, string) {
 	now := at(10)
 	w := httptest.NewRecorder()
 	page.New(page.Options{Fleet: f, Cluster: "c", Now: func() time.Time { return now }}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	return counts.Status(&driftrecords.Records{}, v1alpha1.FleetStatus{}, now).Nodes, overview.StatusOf(f.nodes, now), w.Body.String()
+	return fleetCounts.Status(&drift.Records{}, v1alpha1.FleetStatus{}, now).Nodes, overview.StatusOf(f.nodes, now), w.Body.String()
 }
 
 func TestManagerCommandLineAndPageCountAlike(t *testing.T) {

@@ -1,4 +1,4 @@
-package census_test
+package counts_test
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/census"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/counts"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
@@ -21,8 +21,8 @@ func record(ref string, count int64, last int, corrected bool) v1alpha1.DriftRec
 }
 
 // fleet has a node in each state and drift at four times.
-func fleet() (*census.Census, *driftrecords.Records) {
-	c := census.New([]string{"File", "User"})
+func fleet() (*counts.Fleet, *drift.Records) {
+	c := counts.New([]string{"File", "User"})
 	for node, state := range map[string]nodestate.State{
 		"in-sync": "InSync", "drifted": "InSync", "drifted-before": "InSync", "out-of-sync": "OutOfSync",
 		"failed": "Failed", "withheld": "Withheld", "silent": "Silent", "disabled": "Disabled", "held": "Held", "pending": "Pending",
@@ -33,11 +33,11 @@ func fleet() (*census.Census, *driftrecords.Records) {
 		c.AddResource("File", state)
 	}
 	c.AddResource("User", "Stalled")
-	var drift driftrecords.Records
-	drift.Observe("drifted", []v1alpha1.DriftRecord{record("File/a", 3, 125, true), record("File/old", 9, -24*60+120, true)}, at(130))
-	drift.Observe("drifted-before", []v1alpha1.DriftRecord{record("File/a", 2, 119, true)}, at(130))
-	drift.Observe("failed", []v1alpha1.DriftRecord{record("User/b", 1, 126, false)}, at(130))
-	return c, &drift
+	var records drift.Records
+	records.Observe("drifted", []v1alpha1.DriftRecord{record("File/a", 3, 125, true), record("File/old", 9, -24*60+120, true)}, at(130))
+	records.Observe("drifted-before", []v1alpha1.DriftRecord{record("File/a", 2, 119, true)}, at(130))
+	records.Observe("failed", []v1alpha1.DriftRecord{record("User/b", 1, 126, false)}, at(130))
+	return c, &records
 }
 
 func hour(n int, inSync, drifting, failed, unknown int32) v1alpha1.FleetHour {
@@ -47,7 +47,7 @@ func hour(n int, inSync, drifting, failed, unknown int32) v1alpha1.FleetHour {
 func TestStatusCountsEachNodeAndResourceOnce(t *testing.T) {
 	t.Parallel()
 
-	c, drift := fleet()
+	c, records := fleet()
 	want := v1alpha1.FleetStatus{
 		Updated:   new(metav1.NewTime(at(130))),
 		Nodes:     v1alpha1.FleetNodes{Total: 10, InSync: 3, Pending: 1, Held: 1, OutOfSync: 1, Failed: 1, Withheld: 1, Disabled: 1, Silent: 1},
@@ -55,7 +55,7 @@ func TestStatusCountsEachNodeAndResourceOnce(t *testing.T) {
 		Drift:     v1alpha1.FleetDrift{Resources: 2, Nodes: 3, Count: 6, Uncorrected: 1},
 		History:   []v1alpha1.FleetHour{hour(2, 2, 2, 2, 4)},
 	}
-	if diff := cmp.Diff(want, c.Status(drift, v1alpha1.FleetStatus{}, at(130))); diff != "" {
+	if diff := cmp.Diff(want, c.Status(records, v1alpha1.FleetStatus{}, at(130))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -63,13 +63,13 @@ func TestStatusCountsEachNodeAndResourceOnce(t *testing.T) {
 func TestStatusStaysWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 
-	c, drift := fleet()
+	c, records := fleet()
 	c.Deselection = &v1alpha1.HeldDeselection{Token: "3f2a91c0", Nodes: 1}
-	first := c.Status(drift, v1alpha1.FleetStatus{}, at(130))
+	first := c.Status(records, v1alpha1.FleetStatus{}, at(130))
 	if diff := cmp.Diff(&v1alpha1.HeldDeselection{Token: "3f2a91c0", Nodes: 1}, first.Deselection); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(first, c.Status(drift, first, at(131))); diff != "" {
+	if diff := cmp.Diff(first, c.Status(records, first, at(131))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -77,11 +77,11 @@ func TestStatusStaysWhileNothingChanges(t *testing.T) {
 func TestHistoryHasTheLast168Hours(t *testing.T) {
 	t.Parallel()
 
-	c, drift := fleet()
+	c, records := fleet()
 	var s v1alpha1.FleetStatus
 	for n := range 200 {
 		for range 2 {
-			s = c.Status(drift, s, at(60*n+30))
+			s = c.Status(records, s, at(60*n+30))
 		}
 	}
 	if n, last := len(s.History), s.History[0]; n != 168 || !cmp.Equal(last, hour(199, 3, 1, 2, 4)) {
@@ -90,11 +90,11 @@ func TestHistoryHasTheLast168Hours(t *testing.T) {
 	if got := s.History[167].Hour.Time; !got.Equal(at(60 * 32)) {
 		t.Errorf("the last is %s", got)
 	}
-	back := c.Status(drift, s, at(60*198+30)) // the clock was set back
+	back := c.Status(records, s, at(60*198+30)) // the clock was set back
 	if diff := cmp.Diff(metav1.NewTime(at(60*198)), back.History[0].Hour); diff != "" || len(back.History) != 167 {
 		t.Errorf("%d hours: %s", len(back.History), diff)
 	}
-	later := c.Status(drift, s, at(60*300)) // no manager ran for a while
+	later := c.Status(records, s, at(60*300)) // no manager ran for a while
 	if diff := cmp.Diff(metav1.NewTime(at(60*199)), later.History[1].Hour); diff != "" || len(later.History) != 68 {
 		t.Errorf("%d hours: %s", len(later.History), diff)
 	}

@@ -1,4 +1,4 @@
-package census
+package counts
 
 import (
 	"time"
@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
@@ -17,8 +17,8 @@ const (
 )
 
 // Status returns the status of the Fleet that follows before. It is before itself if nothing has changed.
-func (c *Census) Status(drift *driftrecords.Records, before v1alpha1.FleetStatus, now time.Time) v1alpha1.FleetStatus {
-	sum := drift.Since(now.Add(-recent))
+func (c *Fleet) Status(records *drift.Records, before v1alpha1.FleetStatus, now time.Time) v1alpha1.FleetStatus {
+	sum := records.Since(now.Add(-recent))
 	next := v1alpha1.FleetStatus{
 		Updated:   before.Updated,
 		Nodes:     c.nodes(),
@@ -26,7 +26,7 @@ func (c *Census) Status(drift *driftrecords.Records, before v1alpha1.FleetStatus
 		Drift: v1alpha1.FleetDrift{Resources: int32(sum.Resources), Nodes: int32(len(sum.Nodes)), Count: sum.Count, Uncorrected: int32(sum.Uncorrected)},
 	}
 	hour := now.UTC().Truncate(time.Hour)
-	next.History = append(next.History, c.hour(hour, drift.Since(hour).Nodes))
+	next.History = append(next.History, c.hour(hour, records.Since(hour).Nodes))
 	for _, h := range before.History {
 		if h.Hour.Time.Before(hour) && hour.Sub(h.Hour.Time) < maxHours*time.Hour && len(next.History) < maxHours {
 			next.History = append(next.History, h)
@@ -39,7 +39,7 @@ func (c *Census) Status(drift *driftrecords.Records, before v1alpha1.FleetStatus
 	return next
 }
 
-func (c *Census) nodes() v1alpha1.FleetNodes {
+func (c *Fleet) nodes() v1alpha1.FleetNodes {
 	n := func(state nodestate.State) int32 { return int32(c.Nodes[state]) }
 	return v1alpha1.FleetNodes{
 		Total: int32(len(c.states)), InSync: n(nodestate.InSync), Pending: n(nodestate.Pending), Held: n(nodestate.Held), OutOfSync: n(nodestate.OutOfSync),
@@ -47,7 +47,7 @@ func (c *Census) nodes() v1alpha1.FleetNodes {
 	}
 }
 
-func (c *Census) resources() (r v1alpha1.FleetResources) {
+func (c *Fleet) resources() (r v1alpha1.FleetResources) {
 	for labels, n := range c.Resources {
 		r.Total += int32(n)
 		switch labels[1] {
@@ -65,7 +65,7 @@ func (c *Census) resources() (r v1alpha1.FleetResources) {
 }
 
 // hour describes the nodes in an hour in which some drifted.
-func (c *Census) hour(hour time.Time, drifted map[string]bool) v1alpha1.FleetHour {
+func (c *Fleet) hour(hour time.Time, drifted map[string]bool) v1alpha1.FleetHour {
 	h := v1alpha1.FleetHour{Hour: metav1.NewTime(hour)}
 	for node, state := range c.states {
 		switch state {

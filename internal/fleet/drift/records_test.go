@@ -1,4 +1,4 @@
-package driftrecords_test
+package drift_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/driftrecords"
+	"github.com/fettle-dev/fettle/internal/fleet/drift"
 )
 
 // at is a time, in minutes after midnight.
@@ -21,7 +21,7 @@ func record(ref string, count int64, last int, corrected bool) v1alpha1.DriftRec
 
 type list = []v1alpha1.DriftRecord
 
-func expect(t *testing.T, r *driftrecords.Records, ref v1alpha1.ResourceRef, selected []string, want *v1alpha1.ResourceDrift) {
+func expect(t *testing.T, r *drift.Records, ref v1alpha1.ResourceRef, selected []string, want *v1alpha1.ResourceDrift) {
 	t.Helper()
 	if diff := cmp.Diff(want, r.Of(ref, selected)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", ref, diff)
@@ -31,7 +31,7 @@ func expect(t *testing.T, r *driftrecords.Records, ref v1alpha1.ResourceRef, sel
 func TestRecordsOfSelectedNodesAreAddedUp(t *testing.T) {
 	t.Parallel()
 
-	var r driftrecords.Records
+	var r drift.Records
 	all := []string{"n1", "n2", "n3"}
 	expect(t, &r, "File/a", all, nil)
 	r.Observe("n1", list{record("File/a", 3, 5, true), record("User/b", 1, 4, false)}, at(9))
@@ -47,7 +47,7 @@ func TestRecordsOfSelectedNodesAreAddedUp(t *testing.T) {
 func TestRecordsFollowWhatNodesReport(t *testing.T) {
 	t.Parallel()
 
-	var r driftrecords.Records
+	var r drift.Records
 	all := []string{"n1", "n2"}
 	r.Observe("n1", list{record("File/a", 1, 5, true), record("File/a", 2, 6, true)}, at(9)) // twice, as no agent does
 	r.Observe("n2", list{record("File/a", 1, 5, true)}, at(9))
@@ -65,7 +65,7 @@ func TestRecordsFollowWhatNodesReport(t *testing.T) {
 func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
 	t.Parallel()
 
-	var r driftrecords.Records
+	var r drift.Records
 	puppet, chef := &v1alpha1.Author{Executable: "puppet"}, &v1alpha1.Author{Executable: "chef"}
 	contended := func(count int64, by *v1alpha1.Author) list {
 		one := record("File/a", count, 5, true)
@@ -73,7 +73,7 @@ func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
 		return list{one}
 	}
 	silent := ""
-	expect := func(selected []string, want *driftrecords.Contest) {
+	expect := func(selected []string, want *drift.Contest) {
 		t.Helper()
 		got := r.Contest("File/a", selected, func(node string) bool { return node != silent })
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -86,15 +86,15 @@ func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
 	expect(all, nil)
 	r.Observe("n2", contended(3, puppet), at(9))
 	r.Observe("liar", contended(3, nil), at(9))
-	expect(all, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	expect(all, &drift.Contest{Nodes: 1, Node: "n2", By: puppet})
 	r.Observe("n1", contended(3, nil), at(9)) // nothing else has changed
-	expect(all, &driftrecords.Contest{Nodes: 2, Node: "n1"})
+	expect(all, &drift.Contest{Nodes: 2, Node: "n1"})
 	r.Observe("n1", contended(3, chef), at(9))
-	expect(all, &driftrecords.Contest{Nodes: 2, Node: "n1", By: chef})
-	expect([]string{"n2"}, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	expect(all, &drift.Contest{Nodes: 2, Node: "n1", By: chef})
+	expect([]string{"n2"}, &drift.Contest{Nodes: 1, Node: "n2", By: puppet})
 	expect(nil, nil)
 	silent = "n1"
-	expect(all, &driftrecords.Contest{Nodes: 1, Node: "n2", By: puppet})
+	expect(all, &drift.Contest{Nodes: 1, Node: "n2", By: puppet})
 	silent = "n2"
 	r.Observe("n1", list{record("File/a", 3, 5, true)}, at(9))
 	expect(all, nil)
@@ -106,7 +106,7 @@ func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
 func TestDriftIsNotSeenInTheFuture(t *testing.T) {
 	t.Parallel()
 
-	var r driftrecords.Records
+	var r drift.Records
 	r.Observe("n1", list{record("File/a", 1, 50000, true)}, at(9))
 	expect(t, &r, "File/a", []string{"n1"}, &v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(at(9))})
 }
@@ -114,11 +114,11 @@ func TestDriftIsNotSeenInTheFuture(t *testing.T) {
 func TestRecentDriftIsAddedUp(t *testing.T) {
 	t.Parallel()
 
-	var r driftrecords.Records
+	var r drift.Records
 	r.Observe("n1", list{record("File/a", 3, 5, true), record("File/old", 9, 1, false)}, at(9))
 	r.Observe("n2", list{record("File/a", 2, 7, false), record("File//srv/x", 1, 7, true)}, at(9))
 	r.Observe("n3", list{record("File/old", 1, 4, true)}, at(9))
-	want := driftrecords.Sum{Resources: 2, Nodes: map[string]bool{"n1": true, "n2": true}, Count: 6, Uncorrected: 1}
+	want := drift.Sum{Resources: 2, Nodes: map[string]bool{"n1": true, "n2": true}, Count: 6, Uncorrected: 1}
 	if diff := cmp.Diff(want, r.Since(at(5))); diff != "" {
 		t.Error(diff)
 	}
@@ -126,7 +126,7 @@ func TestRecentDriftIsAddedUp(t *testing.T) {
 
 // BenchmarkFleetThatDrifts adds up the records of 5,000 nodes with 20 each, of which one reported since, and counts all.
 func BenchmarkFleetThatDrifts(b *testing.B) {
-	var r driftrecords.Records
+	var r drift.Records
 	var nodes []string
 	records := map[string]list{}
 	for i := range 5000 {

@@ -1,6 +1,4 @@
-// Package drifts summarizes the drift of nodes, so that a resource gets one event per period
-// however many nodes drift.
-package drifts
+package drift
 
 import (
 	"fmt"
@@ -21,7 +19,8 @@ const Period = 10 * time.Minute
 // node that lies may name resources that do not exist.
 const maxNodes, maxResources = 3, 10_000
 
-// A Summary collects drift. The zero value is empty. It is safe for concurrent use.
+// A Summary collects drift as it happens, so that a resource gets one event per period however many nodes drift. The zero value is
+// empty. It is safe for concurrent use.
 type Summary struct {
 	mu      sync.Mutex
 	pending map[v1alpha1.ResourceRef]map[string]int // times by resource and node
@@ -48,14 +47,14 @@ func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
 type Note struct{ Where, Node string }
 
 // Due returns the notes of the events that are due, by resource, and when the next one is; 0 for
-// none. selects reports whether a resource exists and selects a node.
-func (s *Summary) Due(now time.Time, selects func(ref v1alpha1.ResourceRef, node string) bool) (notes map[v1alpha1.ResourceRef]Note, next time.Duration) {
+// none. selected has the nodes that each resource selects, sorted.
+func (s *Summary) Due(now time.Time, selected map[v1alpha1.ResourceRef][]string) (notes map[v1alpha1.ResourceRef]Note, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.last, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= Period })
 	notes = map[v1alpha1.ResourceRef]Note{}
 	for ref, nodes := range s.pending {
-		maps.DeleteFunc(nodes, func(node string, _ int) bool { return !selects(ref, node) })
+		maps.DeleteFunc(nodes, func(node string, _ int) bool { return !selects(selected[ref], node) })
 		if at, recent := s.last[ref]; recent && len(nodes) > 0 {
 			if left := at.Add(Period).Sub(now); next == 0 || left < next {
 				next = left

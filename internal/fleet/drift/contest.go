@@ -1,10 +1,6 @@
-package driftrecords
+package drift
 
-import (
-	"slices"
-
-	"github.com/fettle-dev/fettle/api/v1alpha1"
-)
+import "github.com/fettle-dev/fettle/api/v1alpha1"
 
 // A Contest is a resource that something else changes again and again, against its corrections.
 type Contest struct {
@@ -22,7 +18,7 @@ func (r *Records) Contest(ref v1alpha1.ResourceRef, selected []string, heard fun
 	}
 	var c Contest
 	for node := range of.contended {
-		if _, found := slices.BinarySearch(selected, node); !found || !heard(node) {
+		if !selects(selected, node) || !heard(node) {
 			continue
 		}
 		if c.Nodes++; c.Nodes == 1 || node < c.Node {

@@ -1,8 +1,8 @@
-// Package driftrecords adds up the drift that nodes recorded.
+// Package drift adds up the drift that nodes report: the records in their statuses, and what has just happened.
 //
-// [Records] are updated node by node, so a reconciliation costs what changed since the one before,
-// also if thousands of nodes drift.
-package driftrecords
+// A node can report drift of resources that do not select it. That counts for no resource: see selects. [Records] are updated
+// node by node, so a reconciliation costs what changed since the one before, also if thousands of nodes drift.
+package drift
 
 import (
 	"slices"
@@ -134,7 +134,7 @@ func (r *Records) Of(ref v1alpha1.ResourceRef, selected []string) *v1alpha1.Reso
 func sum(all map[string]seen, selected []string) *v1alpha1.ResourceDrift {
 	var s v1alpha1.ResourceDrift
 	for node, is := range all {
-		if _, found := slices.BinarySearch(selected, node); !found {
+		if !selects(selected, node) {
 			continue
 		}
 		s.Nodes++
@@ -147,6 +147,13 @@ func sum(all map[string]seen, selected []string) *v1alpha1.ResourceDrift {
 		}
 	}
 	return &s
+}
+
+// selects reports whether a node is among those that a resource selects, which are sorted. What other nodes report about the
+// resource is dropped: an agent may lie about any resource, but affects only those of its own node.
+func selects(selected []string, node string) bool {
+	_, found := slices.BinarySearch(selected, node)
+	return found
 }
 
 // A Sum is the drift of a fleet.
