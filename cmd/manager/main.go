@@ -151,19 +151,19 @@ func serve(ctx context.Context, cfg *rest.Config, s settings) error {
 		return err
 	}
 	defer stop()
-	var tenure installation.Tenure
+	var managed *installation.Managed // by this manager as the leader
 	err = parts.Wait(ctx)
 	if err == nil {
-		tenure, err = manage(ctx, cfg, s, scheme, parts)
+		managed, err = manage(ctx, cfg, s, scheme, parts)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, installation.ErrUninstalling) {
 		err = nil // neither is a failure
 	}
-	return errors.Join(err, parts.Release(context.WithoutCancel(ctx), tenure))
+	return errors.Join(err, parts.Release(context.WithoutCancel(ctx), managed))
 }
 
-// manage runs a manager, and returns what it did.
-func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.Scheme, parts *installation.Installation) (installation.Tenure, error) {
+// manage runs a manager, and returns what it managed; nil if it was never the leader.
+func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.Scheme, parts *installation.Installation) (*installation.Managed, error) {
 	fleet := &controllers.Fleet{
 		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Protect: parts.Protect, Owner: parts.Owner,
 		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
@@ -173,18 +173,17 @@ func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.S
 		err = mgr.Add(parts)
 	}
 	if err != nil {
-		return installation.Tenure{}, err
+		return nil, err
 	}
 	endTraces := startTraces(ctx, fleet)
 	err = mgr.Start(ctx)
 	endTraces()
-	tenure := installation.Tenure{Resources: fleet.Managed().Resources, Nodes: fleet.Managed().Nodes}
 	select {
 	case <-mgr.Elected():
-		tenure.Led = true
+		return new(installation.Managed(fleet.Managed())), err
 	default:
+		return nil, err
 	}
-	return tenure, err
 }
 
 // setLoggers sends all logs through one JSON handler, including those of libraries.

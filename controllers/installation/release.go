@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -18,13 +19,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A Tenure is what a manager did until it stopped.
-type Tenure struct {
-	// Led is true if the manager was the leader.
-	Led bool
-	// Resources and Nodes are the numbers of resources and of nodes that it managed.
-	Resources, Nodes int
-}
+// Managed counts what a manager managed while it was the leader.
+type Managed struct{ Resources, Nodes int }
 
 // The times within which a manager that is being uninstalled must be done. The token of a
 // ServiceAccount is valid for a minute after its deletion, and the Pod's
@@ -39,32 +35,34 @@ const (
 
 // Release is for a manager that has stopped. If it is being uninstalled, Release removes the
 // finalizers of all resources, reports that nodes are left as they are, and stops protecting the
-// ServiceAccount and the permissions. Otherwise it does nothing.
-func (i *Installation) Release(ctx context.Context, tenure Tenure) error {
+// ServiceAccount and the permissions. Otherwise it does nothing. managed is nil if the manager was never the leader.
+func (i *Installation) Release(ctx context.Context, managed *Managed) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	note := tenure.note()
+	note := releaseNote(managed)
 	switch err := i.stateOfParts(ctx); {
 	case apierrors.IsUnauthorized(err): // nothing was protected, and the ServiceAccount is gone
 		i.log.Info(note)
 		return nil
 	case !errors.Is(err, ErrUninstalling):
 		return i.releaseUnneeded(ctx)
-	case !tenure.Led && !i.outlastsLeader(ctx):
+	case managed == nil && !i.waitForLeader(ctx):
 		return nil
 	}
 	released, err := i.releaseAll(ctx)
 	if err != nil {
 		i.log.Error(err, "finalizers are left: see docs/deletion.md for how to remove them")
 	}
-	i.log.Info(note, "finalizers", released, "resources", tenure.Resources, "nodes", tenure.Nodes)
+	counts := ptr.Deref(managed, Managed{})
+	i.log.Info(note, "finalizers", released, "resources", counts.Resources, "nodes", counts.Nodes)
 	return errors.Join(err, i.record(ctx, note), i.unprotect(ctx))
 }
 
-func (t Tenure) note() string {
+// releaseNote says what becomes of the hosts.
+func releaseNote(managed *Managed) string {
 	note := "Fettle is uninstalled. The hosts are left as they are, whatever the deletion policies say."
-	if t.Led {
-		note += fmt.Sprintf(" %d resources were managed on %d nodes, which keep the objects and the agent's state in /var/lib/fettle.", t.Resources, t.Nodes)
+	if managed != nil {
+		note += fmt.Sprintf(" %d resources were managed on %d nodes, which keep the objects and the agent's state in /var/lib/fettle.", managed.Resources, managed.Nodes)
 	}
 	return note
 }
@@ -79,9 +77,8 @@ func (i *Installation) releaseUnneeded(ctx context.Context) error {
 	return nil
 }
 
-// outlastsLeader gives the leader time to release everything, and reports whether that is left to
-// do.
-func (i *Installation) outlastsLeader(ctx context.Context) bool {
+// waitForLeader gives the leader time to release everything, and reports whether the leader has not done so by then.
+func (i *Installation) waitForLeader(ctx context.Context) bool {
 	deadline := i.clock.Now().Add(leaderTime)
 	for errors.Is(i.stateOfParts(ctx), ErrUninstalling) {
 		if !i.clock.Now().Before(deadline) {
