@@ -18,7 +18,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
-	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -69,7 +68,11 @@ func commandOf(ctx context.Context, name, condition string) string {
 // settled returns a world in which nodes have applied a File with deletionPolicy Delete.
 func settled(ctx context.Context, nodes ...string) *world {
 	GinkgoHelper()
-	w := newWorld()
+	return settle(ctx, newWorld(), nodes...)
+}
+
+func settle(ctx context.Context, w *world, nodes ...string) *world {
+	GinkgoHelper()
 	for _, name := range nodes {
 		create(ctx, node(name, "web"))
 	}
@@ -83,11 +86,9 @@ func settled(ctx context.Context, nodes ...string) *world {
 }
 
 // successor returns a manager that takes over.
-func successor(w *world) *world {
+func successor(w *world, adjust ...func(*controllers.Options)) *world {
 	GinkgoHelper()
-	again := &world{clock: w.clock, events: w.events}
-	again.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
-	return again
+	return startWorld(w.clock, w.events, adjust...)
 }
 
 // cleanups returns the pending clean-ups in a NodeCatalog.
@@ -423,7 +424,7 @@ var _ = Describe("A running manager and deleted resources", func() {
 
 	It("publishes even if it cannot add a finalizer", func(ctx SpecContext) {
 		w := newWorld()
-		w.fleet.Client = noFinalizers{k8s}
+		w.client.Client = noFinalizers{k8s}
 		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b"))
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		_, err := w.fleet.Reconcile(ctx, anything)
@@ -438,10 +439,10 @@ var _ = Describe("A running manager and deleted resources", func() {
 		late := &frozenFiles{Client: k8s}
 		Expect(k8s.List(ctx, &late.files)).To(Succeed())
 		patchFile(ctx, "a", `{"metadata":{"finalizers":["example.com/mine"]}}`)
-		w.fleet.Client = late
+		w.client.Client = late
 		Expect(w.pass(ctx)).To(Equal(time.Second))
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
-		w.fleet.Client = k8s
+		w.client.Client = k8s
 		w.pass(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)

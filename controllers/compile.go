@@ -2,58 +2,94 @@ package controllers
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/compiler/placement"
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
-	"github.com/fettle-dev/fettle/internal/fleet/contents"
+	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
+	"github.com/fettle-dev/fettle/internal/fleet/traces"
+	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// A compilation is the desired state of the fleet.
+// A compilation is the desired state of the fleet. It is immutable.
 type compilation struct {
 	compiler.Result
 	problems    map[v1alpha1.ResourceRef][]compiler.Problem
 	generations map[v1alpha1.ResourceRef]int64
 	removals    map[v1alpha1.ResourceRef]bool // resources that are being deleted, and compiled as absent
 	types       []externalkinds.Type
-	revision    int // of Fleet.edits
+	edits       deselection.Edits
+	reassignAt  time.Time      // when a silent node has stopped acting for resources of Remote types; zero for never
+	base        *planning.Base // what plans are compared with
 }
 
-// compile compiles a snapshot, and notes what that changes for nodes.
-func (r *Fleet) compile(ctx context.Context, s *snapshot) (err error) {
-	ctx, span := r.Traces.Start(ctx, "compile")
+// vanished reports whether a resource or an ExternalType is missing that was there in this compilation, which a manager that has not
+// compiled yet cannot tell.
+func (c *compilation) vanished(s *snapshot) bool {
+	if c == nil {
+		return true
+	}
+	for ref := range c.generations {
+		if s.live[ref] == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.types, func(t externalkinds.Type) bool {
+		return !slices.ContainsFunc(s.external.Types, func(o externalkinds.Type) bool { return o.Name == t.Name })
+	})
+}
+
+// A catalogCompiler compiles the fleet. It keeps what makes the next compilation cheap: the versions of ConfigMaps and Secrets that it
+// has read, and the results of expressions.
+type catalogCompiler struct {
+	client, live client.Reader
+	clock        clock.PassiveClock
+	metrics      *Metrics
+	traces       *traces.Recorder
+	kinds        []resource.Kind
+	heartbeats   *heartbeat.Monitor
+	maxPercent   int // of the nodes that may fall silent at once before others stop taking over from them
+
+	sources  *sources.Sources
+	compiler *compiler.Compiler
+}
+
+// compile compiles what a reconciliation has gathered, given the newest known specs of all NodeCatalogs. last is the compilation before,
+// nil if there is none.
+func (c *catalogCompiler) compile(ctx context.Context, sc *scope, specs map[string]spec, last *compilation) (next *compilation, err error) {
+	ctx, span := c.traces.Start(ctx, "compile")
 	defer func() { span.End(err) }()
-	reader := r.sources.Reader(ctx, r.Client, r.Live)
-	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return r.entriesOf(node, s) }}
-	resources, removals := slices.Collect(maps.Values(s.live)), s.removals()
-	r.remote.Store(s.external.HasRemote())
-	r.placeAt = time.Time{}
+	begin := c.clock.Now()
+	placements, reassignAt := placementsOf(sc, specs, c.heartbeats.Silences(begin), c.maxPercent, begin)
+	reader := c.sources.Reader(ctx, c.client, c.live)
+	seals := sources.Sealer{Reader: reader, Existing: func(node string) []v1alpha1.CatalogEntry { return ownEntries(sc.snapshot, last, node) }}
+	live, removals := slices.Collect(maps.Values(sc.live)), sc.removals()
 	input := compiler.Input{
-		Nodes: s.compilerNodes(r.lostIn(s), r.actsIn(s)), Resources: slices.Concat(resources, removals),
-		Kinds: slices.Concat(r.Kinds, s.external.Kinds), External: s.external.External, Refused: s.external.Refused,
+		Nodes: compilerNodes(sc, placements, retainedBy(sc, specs, last)), Resources: slices.Concat(live, removals),
+		Kinds: slices.Concat(c.kinds, sc.external.Kinds), External: sc.external.External, Refused: sc.external.Refused,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	}
-	result := r.compiler.Compile(input)
+	result := c.compiler.Compile(input)
 	if err := reader.Close(); err != nil {
-		return fmt.Errorf("cannot compile: %w", err)
+		return nil, fmt.Errorf("cannot compile: %w", err)
 	}
-	next := &compilation{
-		Result:      result,
-		problems:    map[v1alpha1.ResourceRef][]compiler.Problem{},
-		generations: make(map[v1alpha1.ResourceRef]int64, len(resources)),
-		removals:    map[v1alpha1.ResourceRef]bool{},
-		types:       s.external.Types,
-		revision:    r.edits.Observe(resources),
+	next = &compilation{
+		Result: result, problems: map[v1alpha1.ResourceRef][]compiler.Problem{},
+		generations: make(map[v1alpha1.ResourceRef]int64, len(live)), removals: map[v1alpha1.ResourceRef]bool{},
+		types: sc.external.Types, edits: last.editsAfter(live), reassignAt: reassignAt, base: planBase(input, result, sc.external.Types),
 	}
 	for _, p := range result.Problems {
 		next.problems[p.Ref] = append(next.problems[p.Ref], p)
@@ -61,23 +97,55 @@ func (r *Fleet) compile(ctx context.Context, s *snapshot) (err error) {
 	for _, o := range removals {
 		next.removals[v1alpha1.RefOf(o)] = true
 	}
-	for ref, o := range s.live {
+	for ref, o := range sc.live {
 		next.generations[ref] = o.GetGeneration()
 	}
-	r.noteChanges(next)
-	r.compiled = next
-	r.notePlanBase(input, result, s)
 	span.Count("nodes", len(next.Nodes))
 	span.Count("resources", len(next.generations))
 	span.Count("problems", len(next.Problems))
-	return nil
+	c.metrics.compile.Observe(c.clock.Since(begin).Seconds())
+	return next, nil
 }
 
-// entriesOf returns a node's own entries as they were compiled last, which may not be written
+// editsAfter returns the edits up to these resources.
+func (c *compilation) editsAfter(live []v1alpha1.Resource) deselection.Edits {
+	if c == nil {
+		return deselection.Edits{}.Observe(live)
+	}
+	return c.edits.Observe(live)
+}
+
+// compilerNodes returns the nodes with the facts and keys that their agents reported, with what they mean for resources of Remote types,
+// and with the resources that they retain.
+func compilerNodes(sc *scope, placements map[string]placement.Node, retained map[string][]v1alpha1.ResourceRef) []compiler.Node {
+	all := make([]compiler.Node, 0, len(sc.nodes))
+	for name, o := range sc.nodes {
+		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations, Placement: placements[name], Retained: retained[name]}
+		if nc := sc.nodeCatalogs[name]; nc != nil {
+			n.PublicKey = nc.Status.PublicKey
+			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
+				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// decodeFacts returns nil if a node reported something else than an object, as if it had not
+// reported any.
+func decodeFacts(raw []byte) (facts resource.Facts) {
+	if json.Unmarshal(raw, &facts) != nil {
+		return nil
+	}
+	return facts
+}
+
+// ownEntries returns a node's own entries as they were compiled last, which may not be written
 // yet, and as the cluster has them.
-func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogEntry) {
-	if r.compiled != nil && r.compiled.Nodes[node] != nil {
-		entries = r.compiled.Nodes[node].Spec.Entries
+func ownEntries(s *snapshot, last *compilation, node string) (entries []v1alpha1.CatalogEntry) {
+	if last != nil && last.Nodes[node] != nil {
+		entries = last.Nodes[node].Spec.Entries
 	}
 	if nc := s.nodeCatalogs[node]; nc != nil {
 		entries = slices.Concat(entries, nc.Spec.Entries)
@@ -85,45 +153,45 @@ func (r *Fleet) entriesOf(node string, s *snapshot) (entries []v1alpha1.CatalogE
 	return entries
 }
 
-// actsIn returns a function that returns what a node can do for resources of Remote types. It notes when that changes because
-// time passes.
-func (r *Fleet) actsIn(s *snapshot) func(*v1alpha1.NodeCatalog) placement.Node {
-	if !s.external.HasRemote() {
-		return func(*v1alpha1.NodeCatalog) placement.Node { return placement.Node{} }
+// placementsOf returns what nodes mean for resources of Remote types, and when that changes because time passes; zero for never.
+func placementsOf(sc *scope, specs map[string]spec, silences map[string]heartbeat.Silence, maxPercent int, now time.Time) (all map[string]placement.Node, next time.Time) {
+	if !sc.external.HasRemote() {
+		return nil, time.Time{}
 	}
-	now := r.Clock.Now()
-	silences := r.Heartbeats.Silences(now)
-	return func(nc *v1alpha1.NodeCatalog) placement.Node {
-		spec := r.specs.of(nc)
-		var silence *heartbeat.Silence
-		if is, silent := silences[nc.Name]; silent {
-			silence = &is
-		}
-		is, next := acting.Node{
+	all = make(map[string]placement.Node, len(sc.nodeCatalogs))
+	for name, nc := range sc.nodeCatalogs {
+		spec := specs[name]
+		n := acting.Node{
 			Spec: spec.NodeCatalogSpec, Generation: spec.generation, Applied: spec.applied(spec.digest, nc.Status), Reported: nc,
-			Silence: silence, Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(),
-		}.Placement(s.external.Remote)
-		if at := now.Add(next); next > 0 && (r.placeAt.IsZero() || at.Before(r.placeAt)) {
-			r.placeAt = at
+			Nodes: len(sc.nodeCatalogs), MaxPercent: maxPercent,
 		}
-		return is
+		if silence, silent := silences[name]; silent {
+			n.Silence = &silence
+		}
+		is, changes := n.Placement(sc.external.Remote)
+		if at := now.Add(changes); changes > 0 && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		all[name] = is
 	}
+	return all, next
 }
 
-// lostIn returns a function that returns the resources of a node that cannot be read, sorted.
-func (r *Fleet) lostIn(s *snapshot) func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef {
-	entries := r.entriesIn(s)
-	shared := map[string][]v1alpha1.ResourceRef{} // by name of the Catalog
+// retainedBy returns the resources, by node and sorted, that a node has and that cannot be read.
+func retainedBy(sc *scope, specs map[string]spec, last *compilation) map[string][]v1alpha1.ResourceRef {
+	entries := sc.entries(last)
 	lost := func(all []v1alpha1.CatalogEntry) (refs []v1alpha1.ResourceRef) {
 		for _, e := range all {
-			if ref := e.Ref(); s.external.Lost(ref) {
+			if ref := e.Ref(); sc.external.Lost(ref) {
 				refs = append(refs, ref)
 			}
 		}
 		return refs
 	}
-	return func(nc *v1alpha1.NodeCatalog) []v1alpha1.ResourceRef {
-		spec := r.specs.of(nc)
+	shared := map[string][]v1alpha1.ResourceRef{} // by name of the Catalog
+	retained := map[string][]v1alpha1.ResourceRef{}
+	for node := range sc.nodeCatalogs {
+		spec := specs[node]
 		refs := lost(spec.Entries)
 		for _, c := range spec.Catalogs {
 			if _, known := shared[c.Name]; !known {
@@ -132,70 +200,12 @@ func (r *Fleet) lostIn(s *snapshot) func(*v1alpha1.NodeCatalog) []v1alpha1.Resou
 			refs = append(refs, shared[c.Name]...)
 		}
 		for _, w := range spec.Withheld {
-			if s.external.Lost(w.Ref) {
+			if sc.external.Lost(w.Ref) {
 				refs = append(refs, w.Ref)
 			}
 		}
 		slices.Sort(refs)
-		return slices.Compact(refs)
+		retained[node] = slices.Compact(refs)
 	}
-}
-
-// noteChanges tells the progress of nodes what their next desired spec changes.
-func (r *Fleet) noteChanges(next *compilation) {
-	r.progress.Retain(func(node string) bool { return next.Nodes[node] != nil })
-	if r.compiled == nil {
-		return
-	}
-	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
-		for _, c := range []*compilation{next, r.compiled} {
-			if found := c.Catalogs[name]; found != nil {
-				return found.Entries
-			}
-		}
-		return nil
-	}}
-	for node, is := range next.Nodes {
-		if was := r.compiled.Nodes[node]; was != nil && was.Digest != is.Digest {
-			r.progress.Changed(node, is.Digest, differ.Diff(was.Spec, is.Spec).Changed)
-		}
-	}
-}
-
-// vanished reports whether a resource or an ExternalType is missing that was there in the last compilation.
-func (r *Fleet) vanished(s *snapshot) bool {
-	for ref := range r.compiled.generations {
-		if s.live[ref] == nil {
-			return true
-		}
-	}
-	return slices.ContainsFunc(r.compiled.types, func(t externalkinds.Type) bool {
-		return !slices.ContainsFunc(s.external.Types, func(o externalkinds.Type) bool { return o.Name == t.Name })
-	})
-}
-
-// ErrNotCompiled is returned before the first compilation of a manager.
-var ErrNotCompiled = errors.New("the manager has just started and has not compiled the fleet yet: try again later")
-
-// PlanBase returns what plans are compared with: the last compilation. It is safe for concurrent use. ctx must last until the base is
-// closed. The error is ErrNotCompiled.
-func (r *Fleet) PlanBase(ctx context.Context) (*planning.Base, error) {
-	last := r.planBase.Load()
-	if last == nil {
-		return nil, ErrNotCompiled
-	}
-	base := *last
-	reader := new(sources.Sources).Reader(ctx, r.Client, r.Live) // apart from that of compilations, which says what they use
-	base.Input.ConfigMap, base.Input.Secret, base.Close = reader.ConfigMap, reader.Secret, reader.Close
-	return &base, nil
-}
-
-// notePlanBase notes what the next plans are compared with.
-func (r *Fleet) notePlanBase(in compiler.Input, result compiler.Result, s *snapshot) {
-	base := &planning.Base{Input: in, Result: result}
-	base.Input.ConfigMap, base.Input.Secret, base.Input.Seal = nil, nil, nil // these belong to the compilation
-	for _, t := range s.external.Types {
-		base.Types = append(base.Types, t.ExternalType)
-	}
-	r.planBase.Store(base)
+	return retained
 }

@@ -8,17 +8,19 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
 )
 
 var held = []string{"Ready=False DeselectionHeld", "Reconciling=False Settled", "Stalled=True DeselectionHeld"}
 
 // three returns a world of three web servers with two Files for web servers and one for every node.
-func three(ctx context.Context) *world {
+func three(ctx context.Context, adjust ...func(*controllers.Options)) *world {
 	GinkgoHelper()
-	w := newWorld()
+	w := newWorld(adjust...)
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
 		file("a", "/a", on("web")), file("b", "/b", on("web")), file("any", "/any"))
 	w.pass(ctx)
@@ -37,9 +39,8 @@ func rendered(template string) func(*v1alpha1.File) {
 // again returns a manager that starts in the same cluster.
 func (w *world) again() *world {
 	GinkgoHelper()
-	next := newWorld()
-	next.clock, next.fleet.Clock = w.clock, w.clock
-	return next
+	cleanUp()
+	return startWorld(w.clock, events.NewFakeRecorder(10_000))
 }
 
 func relabelAll(ctx context.Context, role string, nodes ...string) {
@@ -167,7 +168,7 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		relabel(ctx, "n2", "db")
 		w.pass(ctx)
 		Expect(said(ctx, "a")).To(Equal(held))
-		w.fleet.Live = undefined{k8s}
+		w.live.Reader = undefined{k8s}
 		Expect(k8s.Delete(ctx, file("any", ""))).To(Succeed())
 		w.pass(ctx)
 		Expect(w.passAfter(ctx, 10*time.Minute)).To(Equal(10 * time.Second))
@@ -294,13 +295,13 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 
 	It("are not held if an edit could not be written everywhere at once", func(ctx SpecContext) {
 		w := three(ctx)
-		w.fleet.Client = refusing{k8s, map[string]bool{"n1": true, "n2": true}}
+		w.client.Client = refusing{k8s, map[string]bool{"n1": true, "n2": true}}
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
 		w.fleet.Invalidate()
 		_, err := w.fleet.Reconcile(ctx, anything)
 		Expect(err).To(MatchError(ContainSubstring("cannot patch NodeCatalog n1: refused")))
 		Expect(has(ctx, "n3")).To(HaveLen(2))
-		w.fleet.Client = k8s
+		w.client.Client = k8s
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(2))
 		Expect(said(ctx, "a")).NotTo(Equal(held))
@@ -330,8 +331,7 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 	})
 
 	It("are not held with a budget of 100 percent", func(ctx SpecContext) {
-		w := three(ctx)
-		w.fleet.MaxDeselection = new(100)
+		w := three(ctx, func(o *controllers.Options) { o.MaxDeselection = new(100) })
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(1))
@@ -385,11 +385,11 @@ func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 var _ = Describe("An uninstallation that ends", func() {
 	It("is noticed though other reconciliations come in between", func(ctx SpecContext) {
 		w := three(ctx)
-		w.fleet.Live = undefined{k8s}
+		w.live.Reader = undefined{k8s}
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.pass(ctx)
 		Expect(has(ctx, "n1")).To(HaveLen(3))
-		w.fleet.Live = k8s
+		w.live.Reader = k8s
 		for range 3 {
 			w.clock.SetTime(w.clock.Now().Add(4 * time.Second))
 			_, err := w.fleet.Reconcile(ctx, anything)

@@ -93,8 +93,7 @@ var _ = Describe("A Fleet that is disabled", Serial, func() {
 	})
 
 	It("disables a large fleet in portions", func(ctx SpecContext) {
-		w := newWorld()
-		w.fleet.LeaseDuration = longLease
+		w := newWorld(withLease(longLease))
 		const nodes = 165
 		var names []string
 		for i := range nodes {
@@ -118,8 +117,7 @@ var _ = Describe("A Fleet that is disabled", Serial, func() {
 	})
 
 	It("is named by a deletion that waits, and counted", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
-		w.fleet.LeaseDuration = longLease
+		w := settle(ctx, newWorld(withLease(longLease)), "n1", "n2")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
 		w.pass(ctx)
 		for _, name := range []string{"n1", "n2"} {

@@ -2,9 +2,11 @@
 // and aggregates what agents report into what users read.
 //
 // There is one reconciler, [Fleet], over everything, because what a node gets depends on all
-// resources that select it, and the status of a resource on all its nodes. Each reconciliation
-// gathers state from caches, plans in pure functions, and writes what differs. The plans are
-// below internal/fleet and in internal/compiler. Nothing here knows any kind of resource.
+// resources that select it, and the status of a resource on all its nodes. Begin with its method
+// reconcile, which has the order of the steps. What a reconciliation computes is in values that the
+// steps return and take. Plans are functions of such values, here, below internal/fleet and in
+// internal/compiler; a step that reads from the cluster or writes to it is a type of its own, with
+// the clients that it needs and what it has to remember. Nothing here knows any kind of resource.
 package controllers
 
 import (
@@ -12,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,15 +24,10 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
-	"github.com/fettle-dev/fettle/internal/fleet/counts"
 	"github.com/fettle-dev/fettle/internal/fleet/deselection"
-	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
-	"github.com/fettle-dev/fettle/internal/fleet/planning"
-	"github.com/fettle-dev/fettle/internal/fleet/progress"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -49,9 +45,8 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
-// Fleet compiles the catalogs of all nodes and aggregates the status of all resources. One
-// reconciliation runs at a time.
-type Fleet struct {
+// Options are what a [Fleet] depends on. Client, Live, Recorder, Clock and Metrics are required.
+type Options struct {
 	// Client reads from the caches that SetupWithManager fills, and writes.
 	Client client.Client
 	// Live reads from the API server: ConfigMaps that resources refer to, and the definitions of
@@ -72,184 +67,231 @@ type Fleet struct {
 	Protect func(ctx context.Context, needed bool) error
 	// Owner returns the owner of the object Fleet, which is deleted with it; nil has none.
 	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
-	// Metrics are required: see [NewMetrics].
+	// Metrics: see [NewMetrics].
 	Metrics *Metrics
 	// Traces records spans; nil records none.
 	Traces *traces.Recorder
-	// Heartbeats have the Leases that watches observe.
-	Heartbeats heartbeat.Monitor
-
-	// Set by watches.
-	outdated    atomic.Bool // something that is compiled has changed
-	remote      atomic.Bool // there are Remote types, so what agents report may decide which nodes act
-	batch       limits.BatchWindow
-	quotas      limits.NodeQuotas
-	unreachable bool // the API server did not answer the last probe; of CheckHeartbeats alone
-
-	// The desired state.
-	external    externalkinds.Kinds
-	sources     sources.Sources
-	compiler    compiler.Compiler
-	compiled    *compilation // nil before the first reconciliation
-	recompileAt time.Time    // though nothing has changed; zero for never
-	planBase    atomic.Pointer[planning.Base]
-	placeAt     time.Time // when a silent node has stopped acting for resources of Remote types; zero for never
-
-	// What is published.
-	specs       specs
-	refusals    limits.Refusals
-	edits       deselection.Edits
-	budget      deselection.Budget
-	hold        deselection.Hold
-	held        map[string]*v1alpha1.Held // by node
-	uninstall   uninstall
-	managed     atomic.Pointer[Managed]
-	fleetSpec   v1alpha1.FleetSpec   // of the Fleet as it was last seen
-	unusedSince map[string]time.Time // by name of a Catalog
-
-	// The reported state.
-	progress            progress.Tracker
-	corrected, detected drift.Summary // drift by what happened to it
-	records             drift.Records
-	counts              *counts.Fleet // of the last reconciliation
-	overview            overview
-	// statusWritten has the statuses that were written lately, and of those with drift all.
-	statusWritten map[v1alpha1.ResourceRef]writtenStatus
-	// deletions are the resources that are being deleted, with the nodes that are waited for.
-	deletions map[v1alpha1.Resource]*cleanup.Waiting
 }
 
-// Managed counts what a fleet has.
-type Managed struct{ Resources, Nodes int }
+// Fleet compiles the catalogs of all nodes and aggregates the status of all resources. One
+// reconciliation runs at a time. Create it with [New].
+type Fleet struct {
+	clock      clock.PassiveClock
+	metrics    *Metrics
+	traces     *traces.Recorder
+	maxPercent int // of the nodes that may lose resources, or fall silent, at once without a hold
 
-// Managed returns what the fleet had when it was last published. It is safe for concurrent use.
-func (r *Fleet) Managed() Managed {
-	if m := r.managed.Load(); m != nil {
-		return *m
+	// Heartbeats have the Leases that watches observe.
+	Heartbeats *heartbeat.Monitor
+	schedule   schedule
+	watcher    watcher
+	latest     latest
+
+	// The steps of a reconciliation, in their order.
+	gatherer    gatherer
+	definitions definitions
+	compiler    catalogCompiler
+	publisher   publisher
+	collector   catalogCollector
+	leases      leases
+	nodes       nodeTracker
+	finalizers  finalizers
+	statuses    statusWriter
+	drift       driftEvents
+	overview    overview
+
+	// What the next reconciliation continues: see decide.
+	desired desired
+}
+
+// New returns the fleet of a manager that has written nothing yet.
+func New(o Options) *Fleet {
+	f := &Fleet{
+		clock: o.Clock, metrics: o.Metrics, traces: o.Traces, Heartbeats: &heartbeat.Monitor{},
+		maxPercent: *cmp.Or(o.MaxDeselection, new(deselection.DefaultMaxPercent)),
+
+		definitions: definitions{client: o.Client, live: o.Live, clock: o.Clock},
+		publisher:   publisher{client: o.Client, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, specs: specs{}, refusals: limits.Refusals{}},
+		collector:   catalogCollector{client: o.Client},
+		finalizers:  finalizers{client: o.Client, protectPermissions: o.Protect},
+		statuses:    statusWriter{client: o.Client, recorder: o.Recorder, written: map[v1alpha1.ResourceRef]writtenStatus{}},
+		drift:       driftEvents{recorder: o.Recorder},
+		overview:    overview{client: o.Client, clock: o.Clock, metrics: o.Metrics, owner: o.Owner},
 	}
-	return Managed{}
+	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
+	f.gatherer = gatherer{client: o.Client, external: external}
+	f.compiler = catalogCompiler{
+		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
+		heartbeats: f.Heartbeats, maxPercent: f.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{},
+	}
+	f.leases = leases{client: o.Client, clock: o.Clock, heartbeats: f.Heartbeats, duration: cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)}
+	f.nodes = nodeTracker{heartbeats: f.Heartbeats}
+	f.latest = latest{client: o.Client, live: o.Live}
+	f.watcher = watcher{
+		clock: o.Clock, recorder: o.Recorder, metrics: o.Metrics, traces: o.Traces, live: o.Live,
+		schedule: &f.schedule, heartbeats: f.Heartbeats, drift: &f.drift, external: external,
+	}
+	return f
 }
 
 // Invalidate has the next reconciliation compile. It is safe for concurrent use.
-func (r *Fleet) Invalidate() { r.outdated.Store(true) }
+func (f *Fleet) Invalidate() { f.schedule.invalidate() }
 
 // NoteEdit is Invalidate for a change by people, which more may follow: the next reconciliation
 // waits for a batch of them.
-func (r *Fleet) NoteEdit() {
-	r.batch.Note(r.Clock.Now())
-	r.Invalidate()
+func (f *Fleet) NoteEdit() { f.schedule.noteEdit(f.clock.Now()) }
+
+// CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.
+// While the API server does not answer, and for one lease duration after that, none becomes silent: it
+// may be what keeps agents from renewing their Leases, and one whose etcd hangs breaks no watch.
+func (f *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
+	return f.watcher.checkHeartbeats(ctx)
 }
 
 // Reconcile reconciles the whole fleet, whatever the request says.
-func (r *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	if wait := r.batch.Left(r.Clock.Now()); wait > 0 && r.compiled != nil {
+func (f *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	now := f.clock.Now()
+	if wait := f.schedule.untilBatchCloses(now); wait > 0 && f.desired.compilation != nil {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	// Reset before anything is read: a later change may not be in the caches yet.
-	compile := r.outdated.Swap(false) || r.compiled == nil || !r.recompileAt.IsZero() && !r.Clock.Now().Before(r.recompileAt)
-	wait, err := r.reconcile(ctx, compile)
+	// Asked before anything is read: a later change may not be in the caches yet.
+	due := f.schedule.begin(now)
+	wait, err := f.reconcile(ctx, due || f.desired.compilation == nil)
 	if err != nil {
-		r.Metrics.reconcileErrors.Inc()
-		r.Invalidate()
+		f.metrics.reconcileErrors.Inc()
+		f.Invalidate()
 		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil
+}
+
+// reconcile gathers what there is, compiles and publishes what nodes are to have if that is due, and
+// reports what nodes have. Each step takes what the steps before it have returned. It returns when to
+// come back though nothing happens. Where a part fails, the others go on.
+func (f *Fleet) reconcile(ctx context.Context, due bool) (time.Duration, error) {
+	sc, err := f.gather(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if wait := sc.external.Syncing; wait > 0 {
+		f.Invalidate()
+		return wait, nil
+	}
+	var all results
+	desired := f.desired
+	if due || sc.uninstall.ended {
+		ctx, span := f.traces.Start(ctx, "reconcile")
+		specs := f.publisher.specs.newest(sc.nodeCatalogs)
+		compiled, err := f.compiler.compile(ctx, sc, specs, desired.compilation)
+		if err != nil {
+			span.End(err)
+			return 0, err
+		}
+		decided := f.decide(sc, specs, compiled)
+		unpublished := f.publisher.publish(ctx, sc, decided)
+		span.End(unpublished)
+		all.add(0, unpublished)
+		desired = decided.desired
+	}
+	all.add(f.scheduleCompilation(sc, desired), nil)
+	f.maintain(ctx, sc, desired, &all)
+	f.report(ctx, sc, desired, &all)
+	return all.wait(), errors.Join(all.errs...)
+}
+
+// A scope is what a reconciliation begins with. Nothing of it changes afterwards.
+type scope struct {
+	*snapshot
+	disabled  *v1alpha1.Disabled // of the Fleet as it was last seen, nil if it disables nothing
+	uninstall uninstall
+}
+
+// gather reads the cluster. While the resources of a new kind are about to be listed, the scope has no more than the snapshot.
+func (f *Fleet) gather(ctx context.Context) (*scope, error) {
+	s, err := f.gatherer.gather(ctx, f.clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	sc := &scope{snapshot: s, disabled: f.overview.observe(s.fleet)}
+	if s.external.Syncing > 0 {
+		return sc, nil
+	}
+	missing := f.publisher.specs.observe(s)
+	sc.uninstall, err = f.definitions.check(ctx, s, missing || f.desired.vanished(s))
+	return sc, err
+}
+
+// decide decides what is published of a compilation, given the newest known specs of all NodeCatalogs, and notes what the next
+// reconciliation continues. Nothing is published, and nothing decided, while Fettle is being uninstalled.
+func (f *Fleet) decide(sc *scope, specs map[string]spec, compiled *compilation) decision {
+	decided := decision{desired: desired{compiled, f.desired.holds}}
+	if !sc.uninstall.inProgress() {
+		decided = decide(sc, specs, compiled, history{f.clock.Now(), f.maxPercent, f.desired.holds, f.publisher.refusals})
+		f.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})
+	}
+	f.nodes.track(f.desired.compilation, decided)
+	f.latest.base.Store(compiled.base)
+	f.desired = decided.desired
+	return decided
+}
+
+// scheduleCompilation sets when to compile though nothing changes, and returns when that is.
+func (f *Fleet) scheduleCompilation(sc *scope, d desired) time.Duration {
+	now := f.clock.Now()
+	var wait limits.Wait
+	switch {
+	case sc.uninstall.inProgress():
+		wait.Add(definitionsPeriod)
+	default:
+		if at := d.reassignAt; !at.IsZero() {
+			wait.Add(max(at.Sub(now), limits.Debounce))
+		}
+		wait.Add(f.publisher.refusals.Next(now))
+		if len(d.marks) > 0 {
+			wait.Add(d.budget.Next(now))
+		}
+	}
+	f.schedule.compileAfter(time.Duration(wait), now)
+	return time.Duration(wait)
+}
+
+// maintain writes what agents need besides the desired state, and deletes what none needs any more.
+func (f *Fleet) maintain(ctx context.Context, sc *scope, d desired, all *results) {
+	all.add(f.collector.collect(ctx, sc.snapshot, d.compilation, f.clock.Now()))
+	all.add(f.leases.reconcile(ctx, sc.snapshot))
+	all.add(f.leases.markSilent(ctx, sc.nodeCatalogs))
+}
+
+// report writes what users read, and lets resources go that nodes have cleaned up.
+func (f *Fleet) report(ctx context.Context, sc *scope, d desired, all *results) {
+	now := f.clock.Now()
+	nodes := f.nodes.observe(sc, d, &f.publisher, now)
+	all.add(f.publisher.mark(ctx, sc, nodes))
+	waiting := planDeletions(sc, d, nodes)
+	all.add(f.finalizers.reconcile(ctx, sc, waiting))
+	statuses, counts := planStatuses(sc, d, nodes, &f.nodes.records, metav1.NewTime(now))
+	f.metrics.setCounts(counts)
+	all.add(f.statuses.write(ctx, append(statuses, planDeletionStatuses(waiting, metav1.NewTime(now))...), sc.snapshot, now))
+	all.add(0, f.statuses.writeTypes(ctx, sc.external.Types))
+	all.add(f.drift.record(sc.live, d.Selected, now), nil)
+	all.add(f.overview.write(ctx, sc, counts, &f.nodes.records))
+	all.add(sc.external.Retry, nil)
+	all.add(resyncPeriod, nil)
 }
 
 // resyncPeriod is how often the fleet is reconciled though nothing happens. Nothing is compiled then, and
 // only what differs is written.
 const resyncPeriod = time.Minute
 
-// begin is for a manager that has written nothing yet.
-func (r *Fleet) begin() {
-	r.external.Live, r.external.Cached = r.Live, cmp.Or[client.Reader](r.external.Cached, r.Client)
-	r.specs, r.refusals, r.statusWritten = specs{}, limits.Refusals{}, map[v1alpha1.ResourceRef]writtenStatus{}
+// results collect what the steps of a reconciliation return: when to come back, 0 for never, and why something failed.
+type results struct {
+	next limits.Wait
+	errs []error
 }
 
-// compileAndPublish compiles, and publishes unless Fettle is being uninstalled. failed is why some of that is not written;
-// everything else goes on.
-func (r *Fleet) compileAndPublish(ctx context.Context, s *snapshot) (failed, err error) {
-	ctx, span := r.Traces.Start(ctx, "reconcile")
-	defer func() { span.End(errors.Join(failed, err)) }()
-	begin := r.Clock.Now()
-	if err := r.compile(ctx, s); err != nil {
-		return nil, err
-	}
-	compiled := r.Clock.Now()
-	r.Metrics.compile.Observe(compiled.Sub(begin).Seconds())
-	if !r.uninstall.inProgress() {
-		failed = r.publish(ctx, s)
-		r.Metrics.observePublish(r.Clock.Since(compiled), r.Clock.Now(), failed)
-		r.managed.Store(&Managed{Resources: len(r.compiled.generations), Nodes: len(r.compiled.Nodes)})
-	}
-	return failed, nil
+func (r *results) add(wait time.Duration, err error) {
+	r.next.Add(wait)
+	r.errs = append(r.errs, err)
 }
 
-// readFleet remembers the spec of the object Fleet, which is created with it again if somebody deletes it.
-func (r *Fleet) readFleet(s *snapshot) {
-	if s.fleet != nil {
-		r.fleetSpec = s.fleet.Spec
-	}
-}
-
-// reconcile returns when to come back though nothing happens. Where a part fails,
-// the others go on.
-func (r *Fleet) reconcile(ctx context.Context, compile bool) (time.Duration, error) {
-	if r.compiled == nil {
-		r.begin()
-	}
-	s, err := r.gather(ctx)
-	if err != nil {
-		return 0, err
-	}
-	r.readFleet(s)
-	if wait := s.external.Syncing; wait > 0 {
-		r.Invalidate()
-		return wait, nil
-	}
-	uninstalling := r.uninstall.inProgress()
-	if err := r.checkDefinitions(ctx, s); err != nil {
-		return 0, err
-	}
-	var failed []error
-	if compile || uninstalling && !r.uninstall.inProgress() {
-		unpublished, err := r.compileAndPublish(ctx, s)
-		if err != nil {
-			return 0, err
-		}
-		failed = append(failed, unpublished)
-	}
-	wait := limits.Wait(r.scheduleRecompile())
-	wait.Add(resyncPeriod)
-	wait.Add(s.external.Retry)
-	for _, step := range []func(context.Context, *snapshot) (time.Duration, error){
-		r.collectCatalogs, r.reconcileLeases, r.markNodes, r.markSilentNodes, r.reconcileFinalizers, r.reportStatuses, r.reportTypes, r.reportDrift, r.reportFleet,
-	} {
-		again, err := step(ctx, s)
-		wait.Add(again)
-		failed = append(failed, err)
-	}
-	return time.Duration(wait), errors.Join(failed...)
-}
-
-// scheduleRecompile sets when to compile though nothing changes.
-func (r *Fleet) scheduleRecompile() time.Duration {
-	var wait limits.Wait
-	switch {
-	case r.uninstall.inProgress():
-		wait.Add(definitionsPeriod)
-	default:
-		if !r.placeAt.IsZero() {
-			wait.Add(max(r.placeAt.Sub(r.Clock.Now()), limits.Debounce))
-		}
-		wait.Add(r.refusals.Next(r.Clock.Now()))
-		if len(r.held) > 0 {
-			wait.Add(r.budget.Next(r.Clock.Now()))
-		}
-	}
-	r.recompileAt = time.Time{}
-	if wait > 0 {
-		r.recompileAt = r.Clock.Now().Add(time.Duration(wait))
-	}
-	return time.Duration(wait)
-}
+func (r *results) wait() time.Duration { return time.Duration(r.next) }

@@ -79,7 +79,7 @@ var _ = Describe("The fleet", func() {
 	It("writes nothing twice while its cache is stale", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
-		w.fleet.Client = late
+		w.client.Client = late
 		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"))
 		w.pass(ctx)
 		generation := func() int64 { return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Generation }
@@ -101,7 +101,7 @@ var _ = Describe("The fleet", func() {
 	It("compiles changes that come during a reconciliation with the next one", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
-		w.fleet.Client = late
+		w.client.Client = late
 		create(ctx, node("web-1", "web"), file("a", "/a", rendered("{{ .facts.kernel }}")))
 		w.pass(ctx)
 		late.read = func() {
@@ -117,7 +117,7 @@ var _ = Describe("The fleet", func() {
 	It("overwrites what another manager wrote, before the cache has it", func(ctx SpecContext) {
 		w := newWorld()
 		late := &behind{Client: k8s}
-		w.fleet.Client = late
+		w.client.Client = late
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.pass(ctx)
 		late.freeze(ctx)

@@ -2,11 +2,11 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -17,11 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/compiler/placement"
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
-	"github.com/fettle-dev/fettle/internal/resource"
 )
 
 // A snapshot is what the caches hold at the begin of a reconciliation. Its objects are the
@@ -36,10 +33,16 @@ type snapshot struct {
 	fleet        *v1alpha1.Fleet // nil if there is none
 }
 
-func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
+// A gatherer reads the caches.
+type gatherer struct {
+	client   client.Client
+	external *externalkinds.Kinds
+}
+
+func (g gatherer) gather(ctx context.Context, now time.Time) (*snapshot, error) {
 	nodes, catalogs, nodeCatalogs, fleets := nodeMetadata(), &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}, &v1alpha1.FleetList{}
 	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs, fleets} {
-		if err := r.list(ctx, list); err != nil {
+		if err := g.list(ctx, list); err != nil {
 			return nil, err
 		}
 	}
@@ -65,14 +68,14 @@ func (r *Fleet) gather(ctx context.Context) (*snapshot, error) {
 			s.nodeCatalogs[nc.Name] = nc
 		}
 	}
-	return s, r.gatherResources(ctx, s)
+	return s, g.gatherResources(ctx, s, now)
 }
 
-func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
+func (g gatherer) gatherResources(ctx context.Context, s *snapshot, now time.Time) error {
 	for _, kind := range v1alpha1.Resources() {
-		list, err := r.Client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
+		list, err := g.client.Scheme().New(v1alpha1.GroupVersion.WithKind(kind.KindName() + "List"))
 		if err == nil {
-			err = r.list(ctx, list.(client.ObjectList))
+			err = g.list(ctx, list.(client.ObjectList))
 		}
 		if err == nil {
 			err = apimeta.EachListItem(list, func(o runtime.Object) error {
@@ -84,7 +87,7 @@ func (r *Fleet) gatherResources(ctx context.Context, s *snapshot) error {
 			return fmt.Errorf("cannot gather resources of kind %s: %w", kind.KindName(), err)
 		}
 	}
-	external, err := r.external.Follow(ctx, r.Clock.Now())
+	external, err := g.external.Follow(ctx, now)
 	if err != nil {
 		return fmt.Errorf("cannot gather resources of external types: %w", err)
 	}
@@ -103,40 +106,14 @@ func (s *snapshot) add(res v1alpha1.Resource) {
 	}
 }
 
-func (r *Fleet) list(ctx context.Context, list client.ObjectList) error {
-	return wrap(r.Client.List(ctx, list, client.UnsafeDisableDeepCopy), fmt.Sprintf("cannot list %T", list))
+func (g gatherer) list(ctx context.Context, list client.ObjectList) error {
+	return wrap(g.client.List(ctx, list, client.UnsafeDisableDeepCopy), fmt.Sprintf("cannot list %T", list))
 }
 
 func nodeMetadata() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 	return list
-}
-
-// compilerNodes returns the nodes with the facts and keys that their agents reported, and with the resources that they
-// have and that cannot be read: lost returns these. acts returns whether they can act for resources of Remote types.
-func (s *snapshot) compilerNodes(lost func(*v1alpha1.NodeCatalog) []v1alpha1.ResourceRef, acts func(*v1alpha1.NodeCatalog) placement.Node) []compiler.Node {
-	all := make([]compiler.Node, 0, len(s.nodes))
-	for name, o := range s.nodes {
-		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations}
-		if nc := s.nodeCatalogs[name]; nc != nil {
-			n.PublicKey, n.Retained, n.Placement = nc.Status.PublicKey, lost(nc), acts(nc)
-			if raw := nc.Status.Facts; raw != nil && len(raw.Raw) > 0 {
-				n.Facts, n.FactsKey = func() resource.Facts { return decodeFacts(raw.Raw) }, string(raw.Raw)
-			}
-		}
-		all = append(all, n)
-	}
-	return all
-}
-
-// decodeFacts returns nil if a node reported something else than an object, as if it had not
-// reported any.
-func decodeFacts(raw []byte) (facts resource.Facts) {
-	if json.Unmarshal(raw, &facts) != nil {
-		return nil
-	}
-	return facts
 }
 
 // removals returns the resources of Remote types that nodes are to remove because they are being deleted.
@@ -161,6 +138,20 @@ func (s *snapshot) isRemote(ref v1alpha1.ResourceRef) bool {
 	kind, _, _ := strings.Cut(string(ref), "/")
 	_, remote := s.external.Remote(kind)
 	return remote
+}
+
+// entries returns a function that returns what Catalogs contain, by name: those of a compilation, which may be nil, and those that the
+// cluster has from earlier ones.
+func (s *snapshot) entries(of *compilation) func(name string) []v1alpha1.CatalogEntry {
+	return func(name string) []v1alpha1.CatalogEntry {
+		if of != nil && of.Catalogs[name] != nil {
+			return of.Catalogs[name].Entries
+		}
+		if c := s.catalogs[name]; c != nil {
+			return c.Entries
+		}
+		return nil
+	}
 }
 
 // kindNames returns the kinds whose resources are known.

@@ -29,17 +29,14 @@ const longLease = 24 * time.Hour
 // next is successor with longLease.
 func next(w *world) *world {
 	GinkgoHelper()
-	again := successor(w)
-	again.fleet.LeaseDuration = longLease
-	return again
+	return successor(w, withLease(longLease))
 }
 
 // webServers returns a world of three web servers with three Files for web servers, which are deleted with their selection, and one
 // for every node.
 func webServers(ctx context.Context) *world {
 	GinkgoHelper()
-	w := newWorld()
-	w.fleet.LeaseDuration = longLease
+	w := newWorld(withLease(longLease))
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("any", "/any"),
 		file("a", "/a", on("web"), deleted), file("b", "/b", on("web"), deleted), file("c", "/c", on("web"), deleted))
 	w.pass(ctx)

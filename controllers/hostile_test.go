@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/controllers"
 )
 
 // gauge returns the value of a metric.
@@ -30,10 +29,8 @@ func gauge(from prometheus.Gatherer, name string) float64 {
 var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 	It("delays no other, is reported, and is retried with backoff", func(ctx SpecContext) {
 		w := newWorld()
-		registry := prometheus.NewRegistry()
-		w.fleet.Metrics = controllers.NewMetrics(registry)
 		counting := &behind{Client: k8s}
-		w.fleet.Client = counting
+		w.client.Client = counting
 		create(ctx, node("full", "web"), node("n2", "web"))
 		w.pass(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
@@ -53,7 +50,7 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 			HaveField("Node", "full"), HaveField("State", v1alpha1.StatePending),
 			HaveField("Message", ContainSubstring("the API server rejects the NodeCatalog, so the node stays at its last one: cannot patch NodeCatalog full: ")))))
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning NotPublished the API server rejects the NodeCatalog")))
-		Expect(gauge(registry, "fettle_unpublished_nodes")).To(Equal(1.0))
+		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
 
 		By("reconciliations during the backoff")
 		counting.patches = 0
@@ -72,7 +69,7 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		reportFacts(ctx, "full", map[string]any{})
 		w.passAfter(ctx, 30*time.Second)
 		Expect(has(ctx, "full")).To(HaveKey("File/own"))
-		Expect(gauge(registry, "fettle_unpublished_nodes")).To(BeZero())
+		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("is written at once when its desired spec changes", func(ctx SpecContext) {
@@ -92,8 +89,6 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 
 	It("is not retried once its desired spec is the one that it has", func(ctx SpecContext) {
 		w := newWorld()
-		registry := prometheus.NewRegistry()
-		w.fleet.Metrics = controllers.NewMetrics(registry)
 		create(ctx, node("full", "web"))
 		w.pass(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
@@ -101,10 +96,10 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		w.pass(ctx)
-		Expect(gauge(registry, "fettle_unpublished_nodes")).To(Equal(1.0))
+		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
 		Expect(k8s.Delete(ctx, file("own", ""))).To(Succeed())
 		Expect(w.pass(ctx)).To(BeNumerically(">=", time.Second))
-		Expect(gauge(registry, "fettle_unpublished_nodes")).To(BeZero())
+		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("loses its managedFields with each write of the manager", func(ctx SpecContext) {

@@ -87,7 +87,8 @@ var _ = Describe("Leases", func() {
 		Expect(versions(ctx)).To(Equal(before))
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))["web-1"].ResourceVersion).To(Equal(lease.ResourceVersion))
 
-		w.fleet.LeaseDuration = 2 * time.Minute
+		w = successor(w, withLease(2*time.Minute))
+		w.fleet.Heartbeats.Observe(&lease, w.clock.Now())
 		w.pass(ctx)
 		lease = leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
 		Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(120)))

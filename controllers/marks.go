@@ -1,22 +1,19 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/deselection"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
@@ -63,63 +60,71 @@ func wholeDisabled(d *v1alpha1.Disabled) any {
 	return map[string]any{"reason": d.Reason, "until": d.Until}
 }
 
-// markOfNode returns the mark that a node is to have.
-func (r *Fleet) markOfNode(name string) mark {
-	return mark{held: r.held[name], fleetDisabled: r.fleetSpec.Disabled}
+// A markUpdate is a NodeCatalog whose mark is not the desired one.
+type markUpdate struct {
+	node   string
+	before spec
+	mark   mark // to be written
 }
 
-// markNodes marks the NodeCatalogs of nodes that are held, and removes the marks of others. Updates of specs mark their nodes, too.
-func (r *Fleet) markNodes(ctx context.Context, s *snapshot) (time.Duration, error) {
-	if r.uninstall.inProgress() {
-		return 0, nil
-	}
-	before := map[string]spec{}
-	for name, nc := range s.nodeCatalogs {
-		if is := r.specs.of(nc); r.compiled.Nodes[name] != nil && len(r.markOfNode(name).patch(is.NodeCatalogSpec)) > 0 {
-			before[name] = is
+// planMarks returns the NodeCatalogs of which only the mark is to change, by node. Updates of specs mark their nodes, too.
+func planMarks(nodes map[string]node, fleetDisabled *v1alpha1.Disabled) (updates []markUpdate) {
+	for name, n := range nodes {
+		u := markUpdate{name, n.spec, mark{held: n.Held, fleetDisabled: fleetDisabled}}
+		if n.Reported != nil && len(u.mark.patch(u.before.NodeCatalogSpec)) > 0 {
+			updates = append(updates, u)
 		}
 	}
-	names := slices.Sorted(maps.Keys(before))
-	names, left := names[:min(len(names), maxPortion)], len(names) > maxPortion
-	written := make([]*v1alpha1.NodeCatalog, len(names))
-	errs := each(len(names), func(i int) (err error) {
-		written[i], err = r.writeMark(ctx, names[i], before[names[i]])
+	slices.SortFunc(updates, func(a, b markUpdate) int { return strings.Compare(a.node, b.node) })
+	return updates
+}
+
+// mark marks the NodeCatalogs of nodes that are held, or disabled by the Fleet, and removes the marks of others. It returns when to
+// come back for the rest.
+func (p *publisher) mark(ctx context.Context, sc *scope, nodes map[string]node) (time.Duration, error) {
+	if sc.uninstall.inProgress() {
+		return 0, nil
+	}
+	updates := planMarks(nodes, sc.disabled)
+	portion := updates[:min(len(updates), maxPortion)]
+	written := make([]*v1alpha1.NodeCatalog, len(portion))
+	errs := each(len(portion), func(i int) (err error) {
+		written[i], err = p.writeMark(ctx, portion[i])
 		return err
 	})
 	took := false // the definition of an older version drops marks
 	for i, nc := range written {
 		if nc != nil {
-			took = r.noteMark(nc, before[names[i]]) || took
+			took = p.noteMark(nc, portion[i].before) || took
 		}
 	}
-	if left && took {
+	if len(portion) < len(updates) && took {
 		return limits.Debounce, errors.Join(errs...)
 	}
 	return 0, errors.Join(errs...)
 }
 
 // writeMark returns nil if the NodeCatalog is gone.
-func (r *Fleet) writeMark(ctx context.Context, node string, before spec) (*v1alpha1.NodeCatalog, error) {
-	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	patch := mergePatch{"spec": r.markOfNode(node).patch(before.NodeCatalogSpec)}
-	if err := r.Client.Patch(ctx, nc, patch); err != nil {
-		return nil, wrap(client.IgnoreNotFound(err), "cannot mark NodeCatalog "+node)
+func (p *publisher) writeMark(ctx context.Context, u markUpdate) (*v1alpha1.NodeCatalog, error) {
+	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node}}
+	if err := p.client.Patch(ctx, nc, mergePatch{"spec": u.mark.patch(u.before.NodeCatalogSpec)}); err != nil {
+		return nil, wrap(client.IgnoreNotFound(err), "cannot mark NodeCatalog "+u.node)
 	}
 	return nc, nil
 }
 
 // noteMark notes a mark that was written, and reports whether it took effect.
-func (r *Fleet) noteMark(nc *v1alpha1.NodeCatalog, before spec) bool {
+func (p *publisher) noteMark(nc *v1alpha1.NodeCatalog, before spec) bool {
 	now := before
 	now.generation = nc.Generation
 	markOf(nc.Spec).set(&now.NodeCatalogSpec)
-	r.specs.wrote(nc.Name, before, now)
-	r.announceHold(nc, before.Held)
+	p.specs.wrote(nc.Name, before, now)
+	p.announceHold(nc, before.Held)
 	return nc.Generation != before.generation
 }
 
 // announceHold records an event if a node has become held, or is held no longer.
-func (r *Fleet) announceHold(nc *v1alpha1.NodeCatalog, was *v1alpha1.Held) {
+func (p *publisher) announceHold(nc *v1alpha1.NodeCatalog, was *v1alpha1.Held) {
 	is := nc.Spec.Held
 	about := &v1alpha1.NodeCatalog{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeCatalog"},
@@ -127,52 +132,8 @@ func (r *Fleet) announceHold(nc *v1alpha1.NodeCatalog, was *v1alpha1.Held) {
 	}
 	switch {
 	case is != nil && was == nil:
-		conditions.Record(r.Recorder, about, conditions.Event{Type: corev1.EventTypeWarning, Reason: v1alpha1.EventUpdateHeld, Action: "Publish", Note: nodestatus.HeldMessage(*is)})
+		conditions.Record(p.recorder, about, conditions.Event{Type: corev1.EventTypeWarning, Reason: v1alpha1.EventUpdateHeld, Action: "Publish", Note: nodestatus.HeldMessage(*is)})
 	case is == nil && was != nil:
-		conditions.Record(r.Recorder, about, conditions.Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventUpdateReleased, Action: "Publish", Note: "the node is updated again"})
-	}
-}
-
-// loss returns what a node is about to lose.
-func (r *Fleet) loss(u update, removed []v1alpha1.ResourceRef) deselection.Loss {
-	l := deselection.Loss{Node: u.node.Name, State: u.before.heldAs(r.heldSince(u)), Refs: removed}
-	if held := u.before.Held; held != nil {
-		l.Since = held.Since.Time
-	}
-	return l
-}
-
-// heldSince returns when the hold of a node began: now, unless it is held already.
-func (r *Fleet) heldSince(u update) metav1.Time {
-	if held := cmp.Or(u.before.Held, r.held[u.node.Name]); held != nil {
-		return held.Since
-	}
-	return metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
-}
-
-// setHold notes what is held, and records an event on the Fleet if that begins or ends.
-func (r *Fleet) setHold(ctx context.Context, s *snapshot, hold deselection.Hold, updates []update) {
-	held := map[string]*v1alpha1.Held{}
-	for _, u := range updates {
-		if m := hold.Mark(u.node.Name); m != nil {
-			m.Since = r.heldSince(u)
-			held[u.node.Name] = m
-		}
-	}
-	before := r.hold
-	r.hold, r.held = hold, held
-	if hold.Nodes() != before.Nodes() {
-		ctrl.LoggerFrom(ctx).Info("deselection budget: updates are held until they are confirmed or reverted", "nodes", hold.Nodes(), "before", before.Nodes())
-	}
-	if s.fleet == nil {
-		return
-	}
-	about := s.fleet.DeepCopy()
-	about.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Fleet"}
-	switch {
-	case hold.Token != "" && before.Token == "":
-		conditions.Record(r.Recorder, about, conditions.Event{Type: corev1.EventTypeWarning, Reason: v1alpha1.ReasonDeselectionHeld, Action: "Publish", Note: hold.Status().Message})
-	case hold.Token == "" && before.Token != "":
-		conditions.Record(r.Recorder, about, conditions.Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventDeselectionReleased, Action: "Publish", Note: "no update is held any more"})
+		conditions.Record(p.recorder, about, conditions.Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventUpdateReleased, Action: "Publish", Note: "the node is updated again"})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/controllers"
 )
 
 func overview(ctx context.Context) *v1alpha1.Fleet {
@@ -24,8 +25,7 @@ var _ = Describe("The object Fleet", Serial, func() {
 
 	BeforeEach(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}))).To(Succeed())
-		w = newWorld()
-		w.fleet.LeaseDuration = time.Hour
+		w = newWorld(withLease(time.Hour))
 		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a"))
 		w.pass(ctx)
 	})
@@ -69,8 +69,7 @@ var _ = Describe("The object Fleet", Serial, func() {
 
 	It("is continued by the next manager, and created again after a deletion", func(ctx SpecContext) {
 		w.passAfter(ctx, time.Hour)
-		next := newWorld()
-		next.fleet.LeaseDuration = time.Hour
+		next := newWorld(withLease(time.Hour))
 		next.clock.SetTime(w.clock.Now())
 		next.pass(ctx)
 		Expect(overview(ctx).Status.History).To(HaveLen(2))
@@ -85,9 +84,10 @@ var _ = Describe("The object Fleet", Serial, func() {
 
 	It("is deleted with the manager's role", func(ctx SpecContext) {
 		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
-		next := newWorld()
 		owner := metav1.OwnerReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "fettle-manager-kinds", UID: "u"}
-		next.fleet.Owner = func(context.Context) (*metav1.OwnerReference, error) { return &owner, nil }
+		next := newWorld(func(o *controllers.Options) {
+			o.Owner = func(context.Context) (*metav1.OwnerReference, error) { return &owner, nil }
+		})
 		next.pass(ctx)
 		Expect(overview(ctx).OwnerReferences).To(Equal([]metav1.OwnerReference{owner}))
 	})

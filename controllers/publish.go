@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -9,177 +8,118 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/cleanup"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
-	"github.com/fettle-dev/fettle/internal/fleet/contents"
-	"github.com/fettle-dev/fettle/internal/fleet/deselection"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/fleet/traces"
 )
 
-// An update is a NodeCatalog to be written.
-type update struct {
-	node   *metav1.PartialObjectMetadata
-	want   *compiler.NodeResult
-	has    *v1alpha1.NodeCatalog // nil if it is to be created
-	before spec                  // of has
-	diff   contents.Diff         // of before and want
-	// cleanup is the list of pending clean-ups to be written.
-	cleanup []v1alpha1.CleanupRef
-	mark    mark // to be written
+// A publisher writes Catalogs and the specs of NodeCatalogs, and remembers what it has written and what the API server rejected.
+type publisher struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	metrics  *Metrics
+	traces   *traces.Recorder
+
+	specs    specs
+	refusals limits.Refusals
 }
 
-// publish writes the desired state: Catalogs first, so that no node is given the name of one that
-// does not exist.
-func (r *Fleet) publish(ctx context.Context, s *snapshot) (err error) {
-	ctx, span := r.Traces.Start(ctx, "publish")
-	defer func() { span.End(err) }()
-	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(r.compiled.Catalogs)), func(name string) bool { return s.catalogs[name] != nil })
-	failed := each(len(missing), func(i int) error { return r.createCatalog(ctx, r.compiled.Catalogs[missing[i]]) })
-	updates := r.applyBudget(ctx, s, r.planUpdates(s))
-	for i, name := range missing {
-		if failed[i] != nil {
-			updates = slices.DeleteFunc(updates, func(u update) bool {
-				return slices.Contains(u.want.Spec.Catalogs, v1alpha1.CatalogRef{Name: name})
-			})
-		}
+// publish writes what was decided: Catalogs first, so that no node is given the name of one that
+// does not exist. Nothing is written while Fettle is being uninstalled.
+func (p *publisher) publish(ctx context.Context, sc *scope, d decision) (err error) {
+	if sc.uninstall.inProgress() {
+		return nil
 	}
-	written := make([]*v1alpha1.NodeCatalog, len(updates))
+	ctx, span := p.traces.Start(ctx, "publish")
+	begin := p.clock.Now()
+	defer func() {
+		span.End(err)
+		p.metrics.observePublish(p.clock.Since(begin), p.clock.Now(), err)
+	}()
+	p.announceHolds(ctx, sc.fleet, d)
+	for _, node := range d.inSync {
+		p.specs.setInSync(node, d.edits.Revision())
+		p.refusals.Accepted(node)
+	}
+	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(d.Catalogs)), func(name string) bool { return sc.catalogs[name] != nil })
+	failed := each(len(missing), func(i int) error { return p.createCatalog(ctx, d.Catalogs[missing[i]]) })
+	updates := withCatalogs(d.updates, missing, failed)
 	span.Count("catalogs", len(missing))
 	span.Count("node_catalogs", len(updates))
+	written := make([]*v1alpha1.NodeCatalog, len(updates))
 	errs := each(len(updates), func(i int) (err error) {
-		r.Traces.Publish(ctx, updates[i].node.Name, updates[i].want.Digest)
-		written[i], err = r.writeNodeCatalog(ctx, updates[i])
+		p.traces.Publish(ctx, updates[i].node.Name, updates[i].want.Digest)
+		written[i], err = p.writeNodeCatalog(ctx, updates[i])
 		return err
 	})
 	for i, err := range errs {
-		failed = append(failed, r.noteWrite(ctx, updates[i], written[i], err))
+		failed = append(failed, p.noteWrite(ctx, updates[i], written[i], d.edits.Revision(), err))
 	}
 	if len(missing)+len(updates) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(updates))
 	}
-	r.Metrics.unpublished.Set(float64(r.refusals.Retain(s.exists)))
+	p.metrics.unpublished.Set(float64(p.refusals.Retain(sc.exists)))
 	return errors.Join(failed...)
 }
 
-// planUpdates returns the nodes whose spec is not the desired one, by name.
-func (r *Fleet) planUpdates(s *snapshot) (updates []update) {
-	for _, node := range slices.Sorted(maps.Keys(r.compiled.Nodes)) {
-		u := update{node: s.nodes[node], want: r.compiled.Nodes[node], has: s.nodeCatalogs[node], mark: mark{fleetDisabled: r.fleetSpec.Disabled}}
-		if u.has != nil {
-			u.before = r.specs.of(u.has)
-			if u.before.matches(u.want) {
-				r.specs.setInSync(node, r.compiled.revision)
-				r.refusals.Accepted(node)
-				continue
-			}
-		}
-		if !r.refusals.BackingOff(node, u.want.Digest, r.Clock.Now()) {
-			updates = append(updates, u)
-		}
-	}
-	return updates
-}
-
-// applyBudget removes the updates that the deselection budget holds, and adds pending clean-ups
-// to the others.
-func (r *Fleet) applyBudget(ctx context.Context, s *snapshot, updates []update) []update {
-	differ, finalized := contents.Differ{Entries: r.entriesIn(s)}, cleanup.Finalized(s.live, s.deleting)
-	var losses []deselection.Loss
-	for i := range updates {
-		if u := &updates[i]; u.has != nil {
-			u.diff = differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
-			removed := slices.DeleteFunc(appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec), s.isRemote) // nodes remove none of these
-			u.cleanup = planCleanup(*u, removed, finalized, &differ)
-			removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !r.edits.Unedited(ref, u.before.inSync) })
-			if len(removed) > 0 {
-				losses = append(losses, r.loss(*u, removed))
-			}
-		}
-	}
-	r.setHold(ctx, s, r.budget.Decide(losses, r.fleetOf(s)), updates)
-	return slices.DeleteFunc(updates, func(u update) bool {
-		held := r.held[u.node.Name] != nil
-		if held {
-			r.startProgress(u)
-		}
-		return held
+// withCatalogs returns the updates without those that name a Catalog that could not be created.
+func withCatalogs(updates []update, created []string, failed []error) []update {
+	return slices.DeleteFunc(slices.Clone(updates), func(u update) bool {
+		return slices.ContainsFunc(u.want.Spec.Catalogs, func(c v1alpha1.CatalogRef) bool {
+			i, found := slices.BinarySearch(created, c.Name)
+			return found && failed[i] != nil
+		})
 	})
 }
 
-// entriesIn returns what Catalogs contain, by name: those of the last compilation, and those that
-// the cluster has from earlier ones.
-func (r *Fleet) entriesIn(s *snapshot) func(name string) []v1alpha1.CatalogEntry {
-	return func(name string) []v1alpha1.CatalogEntry {
-		if r.compiled != nil && r.compiled.Catalogs[name] != nil {
-			return r.compiled.Catalogs[name].Entries
+// createCatalog accepts one that exists: its name is the hash of its content.
+func (p *publisher) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
+	return wrap(client.IgnoreAlreadyExists(p.client.Create(ctx, c.DeepCopy())), "cannot create Catalog "+c.Name)
+}
+
+// writeNodeCatalog returns the NodeCatalog as it was written, or nil if the cache is behind: an event will
+// cause another reconciliation.
+func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.NodeCatalog, error) {
+	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node.Name}}
+	if u.has == nil {
+		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
+		u.mark.set(&nc.Spec)
+		if err := p.client.Create(ctx, nc); err != nil {
+			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}
-		if c := s.catalogs[name]; c != nil {
-			return c.Entries
-		}
-		return nil
+		return nc, nil
 	}
-}
-
-// startProgress is for a node that keeps a spec: a manager that starts would else take all of that
-// for unapplied.
-func (r *Fleet) startProgress(u update) {
-	if name := u.node.Name; u.before.digest == u.has.Status.AppliedDigest && r.progress.Start(name, u.before.digest) {
-		r.progress.Changed(name, u.want.Digest, u.diff.Changed)
+	if err := p.client.Patch(ctx, nc, specPatch(u)); err != nil {
+		return nil, wrap(client.IgnoreNotFound(err), "cannot patch NodeCatalog "+nc.Name)
 	}
-}
-
-// planCleanup returns the pending clean-ups: of what the update removes, and of what the node has
-// yet to report gone.
-func planCleanup(u update, removed []v1alpha1.ResourceRef, finalized map[v1alpha1.ResourceRef]types.UID, differ *contents.Differ) []v1alpha1.CleanupRef {
-	applied := u.before.applied(u.before.digest, u.has.Status)
-	earlier := cleanup.Unfinished(u.before.Cleanup, u.has.Status, applied, finalized)
-	earlier = slices.DeleteFunc(earlier, func(ref v1alpha1.ResourceRef) bool { return differ.Contains(u.want.Spec, ref) })
-	all := slices.Concat(removed, earlier)
-	slices.Sort(all)
-	return cleanup.Pending(slices.Compact(all), finalized)
-}
-
-// appliedBefore leaves out resources that waited for the node's first facts: it never had them.
-func appliedBefore(removed []v1alpha1.ResourceRef, before v1alpha1.NodeCatalogSpec) []v1alpha1.ResourceRef {
-	withheld := contents.Withheld(before)
-	return slices.DeleteFunc(slices.Clone(removed), func(ref v1alpha1.ResourceRef) bool { return withheld[ref].Reason == v1alpha1.ReasonWaitingForFacts })
-}
-
-func (r *Fleet) fleetOf(s *snapshot) deselection.Fleet {
-	f := deselection.Fleet{Now: r.Clock.Now(), Nodes: len(s.nodeCatalogs), MaxPercent: r.maxPercent(), UID: r.edits.UID}
-	if s.fleet != nil {
-		f.Confirmation = s.fleet.Annotations[v1alpha1.AnnotationConfirmDeselection]
-	}
-	return f
-}
-
-// maxPercent is the share of nodes that may lose resources, or fall silent, at once without a hold.
-func (r *Fleet) maxPercent() int {
-	return *cmp.Or(r.MaxDeselection, new(deselection.DefaultMaxPercent))
+	return nc, nil
 }
 
 // noteWrite notes the result of a write, which is nil if the cache is behind. That the API server rejects a
 // NodeCatalog concerns that node alone, and is no error.
-func (r *Fleet) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalog, err error) error {
+func (p *publisher) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalog, revision int, err error) error {
 	switch {
 	case err == nil:
-		r.refusals.Accepted(u.node.Name)
+		p.refusals.Accepted(u.node.Name)
 		if nc != nil {
-			now := spec{u.want.Spec, nc.UID, nc.Generation, nc.Generation, u.want.Digest, nc.Spec.Noop, r.compiled.revision, u.has != nil}
+			now := spec{u.want.Spec, nc.UID, nc.Generation, nc.Generation, u.want.Digest, nc.Spec.Noop, revision, u.has != nil}
 			now.Cleanup = u.cleanup
 			u.mark.set(&now.NodeCatalogSpec)
-			r.specs.wrote(u.node.Name, u.before, now)
-			r.announceHold(nc, u.before.Held)
+			p.specs.wrote(u.node.Name, u.before, now)
+			p.announceHold(nc, u.before.Held)
 		}
 	case isRejection(err):
-		if r.refusals.Refused(u.node.Name, u.want.Digest, err, r.Clock.Now()) {
-			r.announceRefusal(ctx, u.node.Name, err)
+		if p.refusals.Refused(u.node.Name, u.want.Digest, err, p.clock.Now()) {
+			p.announceRefusal(ctx, u.node.Name, err)
 		}
 	default:
 		return err
@@ -187,14 +127,33 @@ func (r *Fleet) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalo
 	return nil
 }
 
-func (r *Fleet) announceRefusal(ctx context.Context, node string, err error) {
+func (p *publisher) announceRefusal(ctx context.Context, node string, err error) {
 	ctrl.LoggerFrom(ctx).Error(err, "the API server rejects the NodeCatalog, so the node stays at its last one", "node", node)
-	conditions.Record(r.Recorder, &v1alpha1.NodeCatalog{
+	conditions.Record(p.recorder, &v1alpha1.NodeCatalog{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeCatalog"},
 		ObjectMeta: metav1.ObjectMeta{Name: node},
 	}, conditions.Event{
 		Type: corev1.EventTypeWarning, Reason: v1alpha1.EventNotPublished, Action: "Publish", Note: nodestatus.RefusedMessage(err.Error()),
 	})
+}
+
+// announceHolds logs how many nodes are held, and records an event on the Fleet if that begins or ends.
+func (p *publisher) announceHolds(ctx context.Context, fleet *v1alpha1.Fleet, d decision) {
+	is, was := d.hold, d.before.hold
+	if is.Nodes() != was.Nodes() {
+		ctrl.LoggerFrom(ctx).Info("deselection budget: updates are held until they are confirmed or reverted", "nodes", is.Nodes(), "before", was.Nodes())
+	}
+	if fleet == nil {
+		return
+	}
+	about := fleet.DeepCopy()
+	about.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Fleet"}
+	switch {
+	case is.Token != "" && was.Token == "":
+		conditions.Record(p.recorder, about, conditions.Event{Type: corev1.EventTypeWarning, Reason: v1alpha1.ReasonDeselectionHeld, Action: "Publish", Note: is.Status().Message})
+	case is.Token == "" && was.Token != "":
+		conditions.Record(p.recorder, about, conditions.Event{Type: corev1.EventTypeNormal, Reason: v1alpha1.EventDeselectionReleased, Action: "Publish", Note: "no update is held any more"})
+	}
 }
 
 // specPatch replaces the lists of a spec that differ. Empty lists are written out, since a merge

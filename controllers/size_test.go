@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -35,7 +34,6 @@ func createMany(ctx SpecContext, n int, make func(i int) *v1alpha1.File) {
 var _ = Describe("Large fleets and large nodes", func() {
 	It("store 2,000 resources with equal targeting in a few Catalogs, of which a change replaces one", func(ctx SpecContext) {
 		w := newWorld()
-		w.fleet.Recorder = events.NewFakeRecorder(10_000)
 		create(ctx, node("web-1", "web"), node("web-2", "web"))
 		createMany(ctx, 2000, func(i int) *v1alpha1.File {
 			return file(fmt.Sprintf("f%04d", i), fmt.Sprintf("/f%d", i), func(f *v1alpha1.File) { f.Spec.Content = new(strings.Repeat("x", 1<<10)) })
@@ -65,7 +63,6 @@ var _ = Describe("Large fleets and large nodes", func() {
 
 	It("store many own and withheld resources of a node in one object, beside the largest status", func(ctx SpecContext) {
 		w, g := newWorld(), NewWithT(GinkgoT())
-		w.fleet.Recorder = events.NewFakeRecorder(10_000)
 		create(ctx, node("web-1", "web"))
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new(`{{ repeat 370 (repeat 1024 "x") }}`)

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,14 +20,40 @@ type specs map[string]spec // by node
 
 // A spec is that of one generation of a NodeCatalog.
 type spec struct {
-	v1alpha1.NodeCatalogSpec // zero in the map while the cache has it
+	v1alpha1.NodeCatalogSpec // zero in specs while the cache has it
 	uid                      types.UID
 	generation               int64
 	content                  int64 // generation since which the node is to have the same: later ones are marks
 	digest                   string
 	noop                     bool
-	inSync                   int  // revision of Fleet.edits with which the node last had its desired spec
+	inSync                   int  // revision of the edits with which the node last had its desired spec
 	cached                   bool // the cache has had the NodeCatalog
+}
+
+// observe takes in the NodeCatalogs of a snapshot, forgets nodes that are gone, and reports whether a NodeCatalog is missing that was
+// there before while its Node stays.
+func (k specs) observe(s *snapshot) (missing bool) {
+	for node, nc := range s.nodeCatalogs {
+		is := k.of(nc)
+		if is.generation == nc.Generation {
+			is.NodeCatalogSpec = v1alpha1.NodeCatalogSpec{}
+		}
+		k[node] = is
+	}
+	maps.DeleteFunc(k, func(node string, _ spec) bool { return !s.exists(node) })
+	for node, is := range k {
+		missing = missing || is.cached && s.nodeCatalogs[node] == nil
+	}
+	return missing
+}
+
+// newest returns the newest known specs of NodeCatalogs, by node.
+func (k specs) newest(nodeCatalogs map[string]*v1alpha1.NodeCatalog) map[string]spec {
+	all := make(map[string]spec, len(nodeCatalogs))
+	for node, nc := range nodeCatalogs {
+		all[node] = k.of(nc)
+	}
+	return all
 }
 
 // of returns the newest known spec of a NodeCatalog that the cache has.
@@ -46,8 +73,6 @@ func (k specs) of(nc *v1alpha1.NodeCatalog) spec {
 		}
 		is.generation, is.digest, is.noop = nc.Generation, digest, nc.Spec.Noop
 	}
-	is.NodeCatalogSpec = v1alpha1.NodeCatalogSpec{}
-	k[nc.Name] = is
 	is.NodeCatalogSpec = nc.Spec
 	return is
 }
@@ -65,19 +90,6 @@ func (k specs) setInSync(node string, revision int) {
 	s := k[node]
 	s.inSync = revision
 	k[node] = s
-}
-
-// missing reports whether a NodeCatalog is gone that was there before while its Node stays.
-func (k specs) missing(s *snapshot) bool {
-	for node, is := range k {
-		switch {
-		case !s.exists(node):
-			delete(k, node)
-		case is.cached && s.nodeCatalogs[node] == nil:
-			return true
-		}
-	}
-	return false
 }
 
 // matches reports whether this is the desired spec, apart from its mark. noop and disabled are not compared: people set them.

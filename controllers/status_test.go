@@ -221,8 +221,7 @@ func drifts(ctx SpecContext, w *world, node string, count int64) {
 
 var _ = Describe("The drift in a resource's status", func() {
 	It("is that of its nodes, and is written every 30 seconds at most", func(ctx SpecContext) {
-		w := newWorld()
-		w.fleet.LeaseDuration = time.Hour
+		w := newWorld(withLease(time.Hour))
 		create(ctx, node("n1", "web"), node("n2", "web"), node("other", "db"), file("a", "/a", on("web")))
 		w.pass(ctx)
 		for _, name := range []string{"n1", "n2", "other"} {
@@ -247,8 +246,7 @@ var _ = Describe("The drift in a resource's status", func() {
 	})
 
 	It("is removed with the last record, also by another manager", func(ctx SpecContext) {
-		w := newWorld()
-		w.fleet.LeaseDuration = time.Hour
+		w := newWorld(withLease(time.Hour))
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
 		drifts(ctx, w, "n1", 1)
@@ -260,8 +258,7 @@ var _ = Describe("The drift in a resource's status", func() {
 	})
 
 	It("is a condition while something else changes it again and again", func(ctx SpecContext) {
-		w := newWorld()
-		w.fleet.LeaseDuration = time.Hour
+		w := newWorld(withLease(time.Hour))
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.pass(ctx)
 		drifts(ctx, w, "n1", 3)
@@ -281,8 +278,7 @@ var _ = Describe("The drift in a resource's status", func() {
 	})
 
 	It("is written once if the definition of the kind has no such field", func(ctx SpecContext) {
-		w := newWorld()
-		w.fleet.LeaseDuration = time.Hour
+		w := newWorld(withLease(time.Hour))
 		f := file("a", "/a")
 		create(ctx, node("n1", "web"), f)
 		w.pass(ctx)

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -86,22 +87,38 @@ func letGo(ctx context.Context) {
 // anything is a request; its content is ignored.
 var anything = ctrl.Request{}
 
-// A world is a reconciler whose reconciliations and clock the spec drives.
+// A world is a reconciler whose reconciliations and clock the spec drives, with clients that the spec may exchange.
 type world struct {
-	fleet  *controllers.Fleet
-	clock  *clocktesting.FakePassiveClock
-	events *events.FakeRecorder
+	fleet   *controllers.Fleet
+	client  struct{ client.Client }
+	live    struct{ client.Reader }
+	clock   *clocktesting.FakePassiveClock
+	events  *events.FakeRecorder
+	metrics *prometheus.Registry
 }
 
-func newWorld() *world {
+func newWorld(adjust ...func(*controllers.Options)) *world {
 	GinkgoHelper()
 	cleanUp()
-	w := &world{
-		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		events: events.NewFakeRecorder(100),
+	return startWorld(clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), events.NewFakeRecorder(10_000), adjust...)
+}
+
+// startWorld returns a manager that has just started.
+func startWorld(clock *clocktesting.FakePassiveClock, recorder *events.FakeRecorder, adjust ...func(*controllers.Options)) *world {
+	w := &world{clock: clock, events: recorder, metrics: prometheus.NewRegistry()}
+	w.client.Client, w.live.Reader = k8s, k8s
+	o := controllers.Options{
+		Client: &w.client, Live: &w.live, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(w.metrics),
 	}
-	w.fleet = &controllers.Fleet{Client: k8s, Live: k8s, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
+	for _, a := range adjust {
+		a(&o)
+	}
+	w.fleet = controllers.New(o)
 	return w
+}
+
+func withLease(duration time.Duration) func(*controllers.Options) {
+	return func(o *controllers.Options) { o.LeaseDuration = duration }
 }
 
 // pass reconciles ten seconds later, and returns when the next reconciliation is due.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,58 +23,72 @@ const definitionsPeriod = 10 * time.Second
 // of such a kind are deleted with it, and nobody meant hosts to change: while there is one, nothing
 // is published, and the finalizers of that kind are removed.
 type uninstall struct {
-	kinds   map[string]bool
-	checked time.Time
+	kinds map[string]bool
+	ended bool // it was in progress before this reconciliation
 }
 
 func (u uninstall) inProgress() bool { return len(u.kinds) > 0 }
 
-// checkDefinitions looks for an uninstallation. It costs no request unless objects are missing that
-// were there before, or a deletion waits.
-func (r *Fleet) checkDefinitions(ctx context.Context, s *snapshot) error {
-	if !r.mayBeUninstalled(s) {
-		return nil
+// definitions looks for an uninstallation.
+type definitions struct {
+	client client.Client // maps kinds to the names of their definitions
+	live   client.Reader
+	clock  clock.PassiveClock
+
+	gone    map[string]bool // kinds, as of the last look
+	checked time.Time
+}
+
+// check looks at the definitions if objects are missing that were there before, and now and then while a deletion waits. Otherwise,
+// it makes no request.
+func (d *definitions) check(ctx context.Context, s *snapshot, missing bool) (uninstall, error) {
+	waiting := len(d.gone) > 0 || len(s.deleting) > 0
+	if !missing && (!waiting || d.clock.Now().Sub(d.checked) < definitionsPeriod) {
+		return uninstall{kinds: d.gone}, nil
 	}
-	// Without its ExternalType, a resource is withheld, so nodes leave what it manages as it is.
+	checked := d.clock.Now()
+	gone, err := d.look(ctx)
+	if err != nil {
+		return uninstall{}, err
+	}
+	was := uninstall{kinds: d.gone}
+	is := uninstall{kinds: gone, ended: was.inProgress() && len(gone) == 0}
+	if is.inProgress() != was.inProgress() {
+		ctrl.LoggerFrom(ctx).Info("checked CustomResourceDefinitions: nothing is published while one is missing or being deleted", "kinds", gone)
+	}
+	d.gone, d.checked = gone, checked
+	return is, nil
+}
+
+// look returns the kinds whose definition is missing or being deleted. Without its ExternalType, a resource is withheld, so nodes
+// leave what it manages as it is.
+func (d *definitions) look(ctx context.Context) (gone map[string]bool, err error) {
 	kinds := []string{"NodeCatalog", "Catalog"}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}
-	next := uninstall{map[string]bool{}, r.Clock.Now()}
+	gone = map[string]bool{}
 	for _, kind := range kinds {
-		missing, err := r.definitionMissing(ctx, kind)
+		isGone, err := d.isGone(ctx, kind)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if missing {
-			next.kinds[kind] = true
+		if isGone {
+			gone[kind] = true
 		}
 	}
-	if next.inProgress() != r.uninstall.inProgress() {
-		ctrl.LoggerFrom(ctx).Info("checked CustomResourceDefinitions: nothing is published while one is missing or being deleted", "kinds", next.kinds)
-	}
-	r.uninstall = next
-	return nil
+	return gone, nil
 }
 
-// mayBeUninstalled reports whether it takes a look at definitions to tell.
-func (r *Fleet) mayBeUninstalled(s *snapshot) bool {
-	if r.compiled == nil || r.vanished(s) || r.specs.missing(s) {
-		return true
-	}
-	waiting := r.uninstall.inProgress() || len(s.deleting) > 0
-	return waiting && r.Clock.Now().Sub(r.uninstall.checked) >= definitionsPeriod
-}
-
-// definitionMissing asks the API server whether the definition of a kind is missing or being
+// isGone asks the API server whether the definition of a kind is missing or being
 // deleted.
-func (r *Fleet) definitionMissing(ctx context.Context, kind string) (bool, error) {
-	mapping, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, v1alpha1.GroupVersion.Version)
+func (d *definitions) isGone(ctx context.Context, kind string) (bool, error) {
+	mapping, err := d.client.RESTMapper().RESTMapping(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, v1alpha1.GroupVersion.Version)
 	if err != nil {
 		return false, fmt.Errorf("cannot find the resource name of %s: %w", kind, err)
 	}
 	crd := externalkinds.DefinitionMetadata()
-	err = r.Live.Get(ctx, types.NamespacedName{Name: mapping.Resource.GroupResource().String()}, crd)
+	err = d.live.Get(ctx, types.NamespacedName{Name: mapping.Resource.GroupResource().String()}, crd)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("cannot read the CustomResourceDefinition of %s: %w", kind, err)
 	}

@@ -56,7 +56,6 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 
 // newManager creates a manager as the command does.
 func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
-	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil)}
 	cfg.Wrap(asked.note)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
@@ -69,7 +68,10 @@ func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *reque
 		LeaderElectionReleaseOnCancel: true,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
+	fleet := controllers.New(controllers.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(nil),
+	})
 	g.Expect(fleet.SetupWithManager(mgr)).To(Succeed())
 	return mgr
 }

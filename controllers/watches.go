@@ -10,7 +10,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +26,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/acting"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/traces"
 )
 
 // maxRetry is the longest backoff after failures: what fails for one node must not delay the
@@ -33,48 +37,64 @@ const maxRetry = 30 * time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
+// A watcher turns what happens in the cluster into reconciliations, and records what happens on nodes. It is safe for concurrent use,
+// but for one check of heartbeats at a time.
+type watcher struct {
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	metrics  *Metrics
+	traces   *traces.Recorder
+	live     client.Reader // for probes
+
+	schedule   *schedule
+	heartbeats *heartbeat.Monitor
+	drift      *driftEvents
+	external   *externalkinds.Kinds
+	quotas     limits.NodeQuotas
+}
+
 // SetupWithManager watches everything that a reconciliation reads. The informers start when this
 // manager is elected, with a list that is at least as new as all that the manager before wrote, and
 // the first reconciliation begins when every cache is synced: an object that a cache lacks would
 // look deleted.
-func (r *Fleet) SetupWithManager(mgr ctrl.Manager) error {
+func (f *Fleet) SetupWithManager(mgr ctrl.Manager) error {
+	w, sources := &f.watcher, f.compiler.sources
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](limits.Debounce, maxRetry),
 		}).
-		WatchesMetadata(&corev1.Node{}, always(r.enqueueCompile), builder.WithPredicates(labelsOrAnnotations())).
-		WatchesMetadata(&corev1.ConfigMap{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesConfigMap))).
-		Watches(&corev1.Secret{}, always(r.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(r.sources.UsesSecret))).
-		Watches(&v1alpha1.Catalog{}, always(r.enqueueCompile), builder.WithPredicates(onlyDeletion())).
-		Watches(&v1alpha1.Fleet{}, always(r.enqueueBatch), builder.WithPredicates(byPeople())).
-		Watches(&v1alpha1.NodeCatalog{}, r.nodeCatalogEvents()).
-		Watches(&coordinationv1.Lease{}, r.leaseEvents()).
-		WatchesRawSource(r.heartbeats())
+		WatchesMetadata(&corev1.Node{}, always(w.enqueueCompile), builder.WithPredicates(labelsOrAnnotations())).
+		WatchesMetadata(&corev1.ConfigMap{}, always(w.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(sources.UsesConfigMap))).
+		Watches(&corev1.Secret{}, always(w.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(sources.UsesSecret))).
+		Watches(&v1alpha1.Catalog{}, always(w.enqueueCompile), builder.WithPredicates(onlyDeletion())).
+		Watches(&v1alpha1.Fleet{}, always(w.enqueueBatch), builder.WithPredicates(byPeople())).
+		Watches(&v1alpha1.NodeCatalog{}, w.nodeCatalogEvents()).
+		Watches(&coordinationv1.Lease{}, w.leaseEvents()).
+		WatchesRawSource(w.silences())
 	for _, kind := range v1alpha1.Resources() {
-		b = b.Watches(kind, r.resourceEvents())
+		b = b.Watches(kind, w.resourceEvents())
 	}
-	b = b.Watches(&v1alpha1.ExternalType{}, always(r.enqueueBatch), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(externalkinds.DefinitionMetadata(), always(r.enqueueBatch), builder.WithPredicates(predicate.NewPredicateFuncs(externalkinds.IsDefinition)))
-	c, err := b.Build(r)
+	b = b.Watches(&v1alpha1.ExternalType{}, always(w.enqueueBatch), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(externalkinds.DefinitionMetadata(), always(w.enqueueBatch), builder.WithPredicates(predicate.NewPredicateFuncs(externalkinds.IsDefinition)))
+	c, err := b.Build(f)
 	if err != nil {
 		return fmt.Errorf("cannot set up the controller: %w", err)
 	}
-	r.external.Cached = mgr.GetCache()
-	r.external.Watches = &externalkinds.Watches{Controller: c, Cache: mgr.GetCache(), Handler: r.resourceEvents(), Synced: r.enqueueCompile}
+	w.external.Watch(&externalkinds.Watches{Controller: c, Cache: mgr.GetCache(), Handler: w.resourceEvents(), Synced: w.enqueueCompile})
 	return nil
 }
 
 // resourceEvents ignores changes of a resource's status and of metadata that are not ours.
-func (r *Fleet) resourceEvents() handler.EventHandler {
-	h := always(r.enqueueBatch)
+func (w *watcher) resourceEvents() handler.EventHandler {
+	h := always(w.enqueueBatch)
 	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
 		before, now := e.ObjectOld, e.ObjectNew
 		annotated := func(key string) bool { return before.GetAnnotations()[key] != now.GetAnnotations()[key] }
 		switch {
 		case before.GetUID() != now.GetUID(), before.GetGeneration() != now.GetGeneration():
-			r.enqueueBatch(q)
+			w.enqueueBatch(q)
 		case annotated(v1alpha1.AnnotationAbandonCleanup),
 			controllerutil.ContainsFinalizer(before, v1alpha1.FinalizerCleanup) != controllerutil.ContainsFinalizer(now, v1alpha1.FinalizerCleanup):
 			enqueue(q, limits.Debounce)
@@ -93,13 +113,13 @@ func always(handle func(queue)) handler.Funcs {
 }
 
 // enqueueBatch is for changes by people, of which more may follow.
-func (r *Fleet) enqueueBatch(q queue) {
-	r.NoteEdit()
+func (w *watcher) enqueueBatch(q queue) {
+	w.schedule.noteEdit(w.clock.Now())
 	enqueue(q, limits.Debounce)
 }
 
-func (r *Fleet) enqueueCompile(q queue) {
-	r.Invalidate()
+func (w *watcher) enqueueCompile(q queue) {
+	w.schedule.invalidate()
 	enqueue(q, limits.Debounce)
 }
 
@@ -107,37 +127,37 @@ func enqueue(q queue, after time.Duration) {
 	q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Name: "fleet"}}, after)
 }
 
-func (r *Fleet) nodeCatalogEvents() handler.EventHandler {
-	h := always(r.enqueueCompile)
+func (w *watcher) nodeCatalogEvents() handler.EventHandler {
+	h := always(w.enqueueCompile)
 	h.DeleteFunc = func(_ context.Context, e event.DeleteEvent, q queue) {
-		r.quotas.Forget(e.Object.GetName())
-		r.Traces.Forget(e.Object.GetName())
-		r.enqueueCompile(q)
+		w.quotas.Forget(e.Object.GetName())
+		w.traces.Forget(e.Object.GetName())
+		w.enqueueCompile(q)
 	}
 	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
-		r.onNodeReport(e.ObjectOld.(*v1alpha1.NodeCatalog), e.ObjectNew.(*v1alpha1.NodeCatalog), q)
+		w.onNodeReport(e.ObjectOld.(*v1alpha1.NodeCatalog), e.ObjectNew.(*v1alpha1.NodeCatalog), q)
 	}
 	return h
 }
 
 // onNodeReport enqueues what a change of a NodeCatalog makes necessary, and records events about
 // what happened on the node, within the node's quota.
-func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
-	quota := r.quotas.Of(now.Name, r.Clock)
-	r.recordEvents(before, now, quota)
-	if r.Traces.IsRun(before.Status, now.Status) && quota.Spans.TryAccept() {
-		r.Traces.Run(now.Name, before.Status, now.Status)
+func (w *watcher) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
+	quota := w.quotas.Of(now.Name, w.clock)
+	w.recordEvents(before, now, quota)
+	if w.traces.IsRun(before.Status, now.Status) && quota.Spans.TryAccept() {
+		w.traces.Run(now.Name, before.Status, now.Status)
 	}
 	switch {
 	case before.Generation != now.Generation: // not the node's doing
-		r.enqueueCompile(q)
+		w.enqueueCompile(q)
 	case reflect.DeepEqual(before.Status, now.Status):
 	default:
 		if before.Status.PublicKey != now.Status.PublicKey || !reflect.DeepEqual(before.Status.Facts, now.Status.Facts) {
-			r.Invalidate()
+			w.schedule.invalidate()
 		}
 		if acting.PlacementChanged(before, now) {
-			r.notePlacements()
+			w.notePlacements()
 		}
 		after := limits.Debounce
 		if !quota.Reconciles.TryAccept() {
@@ -147,26 +167,22 @@ func (r *Fleet) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 	}
 }
 
-func (r *Fleet) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.NodeQuota) {
+func (w *watcher) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.NodeQuota) {
 	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
-		if ref, ok := e.Drift(); ok && e.Reason == v1alpha1.EventDriftDetected {
-			r.detected.Note(ref, now.Name)
-		} else if ok {
-			r.corrected.Note(ref, now.Name)
-		}
+		w.drift.note(e, now.Name)
 		if quota.Events.TryAccept() {
-			conditions.Record(r.Recorder, now, e)
+			conditions.Record(w.recorder, now, e)
 		} else {
-			r.Metrics.droppedEvents.Inc()
+			w.metrics.droppedEvents.Inc()
 		}
 	}
 }
 
 // leaseEvents enqueues nothing for a renewal, unless the node was silent.
-func (r *Fleet) leaseEvents() handler.EventHandler {
+func (w *watcher) leaseEvents() handler.EventHandler {
 	observe := func(o client.Object, q queue) {
-		if lease, ok := o.(*coordinationv1.Lease); ok && r.Heartbeats.Observe(lease, r.Clock.Now()) {
-			r.notePlacements()
+		if lease, ok := o.(*coordinationv1.Lease); ok && w.heartbeats.Observe(lease, w.clock.Now()) {
+			w.notePlacements()
 			enqueue(q, limits.Debounce)
 		}
 	}
@@ -174,7 +190,7 @@ func (r *Fleet) leaseEvents() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { observe(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { observe(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.Heartbeats.Forget(e.Object.GetName())
+			w.heartbeats.Forget(e.Object.GetName())
 			enqueue(q, limits.Debounce)
 		},
 	}

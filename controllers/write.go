@@ -1,12 +1,10 @@
 package controllers
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,29 +47,6 @@ func (mergePatch) Type() types.PatchType { return types.MergePatchType }
 
 // Data implements [client.Patch].
 func (p mergePatch) Data(client.Object) ([]byte, error) { return json.Marshal(p) }
-
-// createCatalog accepts one that exists: its name is the hash of its content.
-func (r *Fleet) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
-	return wrap(client.IgnoreAlreadyExists(r.Client.Create(ctx, c.DeepCopy())), "cannot create Catalog "+c.Name)
-}
-
-// writeNodeCatalog returns the NodeCatalog as it was written, or nil if the cache is behind: an event will
-// cause another reconciliation.
-func (r *Fleet) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.NodeCatalog, error) {
-	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node.Name}}
-	if u.has == nil {
-		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
-		u.mark.set(&nc.Spec)
-		if err := r.Client.Create(ctx, nc); err != nil {
-			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
-		}
-		return nc, nil
-	}
-	if err := r.Client.Patch(ctx, nc, specPatch(u)); err != nil {
-		return nil, wrap(client.IgnoreNotFound(err), "cannot patch NodeCatalog "+nc.Name)
-	}
-	return nc, nil
-}
 
 // wrap describes an error; nil stays nil.
 func wrap(err error, what string) error {

@@ -164,20 +164,28 @@ func serve(ctx context.Context, cfg *rest.Config, s settings) error {
 
 // manage runs a manager, and returns what it managed; nil if it was never the leader.
 func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.Scheme, parts *installation.Installation) (*installation.Managed, error) {
-	fleet := &controllers.Fleet{
-		Clock: clock.RealClock{}, Kinds: providers.Kinds(), Protect: parts.Protect, Owner: parts.Owner,
-		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection,
-	}
-	mgr, err := newManager(cfg, s, scheme, fleet)
-	if err == nil {
-		err = mgr.Add(parts)
-	}
+	mgr, err := newManager(cfg, s, scheme)
 	if err != nil {
 		return nil, err
 	}
-	endTraces := startTraces(ctx, fleet)
+	recorder, err := newRecorder(mgr, s, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the webhook: %w", err)
+	}
+	spans, endTraces := startTraces(ctx)
+	defer endTraces()
+	fleet := controllers.New(controllers.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: clock.RealClock{}, Kinds: providers.Kinds(),
+		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Protect: parts.Protect, Owner: parts.Owner,
+		Metrics: controllers.NewMetrics(metrics.Registry), Traces: spans,
+	})
+	if err := add(mgr, cfg, s, fleet, recorder); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(parts); err != nil {
+		return nil, err
+	}
 	err = mgr.Start(ctx)
-	endTraces()
 	select {
 	case <-mgr.Elected():
 		return new(installation.Managed(fleet.Managed())), err
@@ -200,7 +208,8 @@ func setLoggers(s settings, out io.Writer) {
 	traceexport.SetLogger(log.WithName("traces"))
 }
 
-func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *controllers.Fleet) (ctrl.Manager, error) {
+// newManager returns a manager that runs nothing yet.
+func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme) (ctrl.Manager, error) {
 	address, err := ownAddress()
 	if err != nil {
 		return nil, err
@@ -219,33 +228,39 @@ func newManager(cfg *rest.Config, s settings, scheme *runtime.Scheme, fleet *con
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	fleet.Client, fleet.Live, fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
-	fleet.Metrics = controllers.NewMetrics(metrics.Registry)
-	if s.eventsURL != "" {
-		hook, err := cloudevents.New(cloudevents.Options{
-			URL: s.eventsURL, Source: s.eventsSource, Scheme: scheme, Clock: clock.RealClock{}, Log: ctrl.Log.WithName("webhook"),
-		}, metrics.Registry)
-		if err == nil {
-			err = mgr.Add(hook)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot set up the webhook: %w", err)
-		}
-		fleet.Recorder = hook.Recorder(fleet.Recorder)
+	return mgr, nil
+}
+
+// newRecorder returns the recorder of events of a manager, which also sends them to the webhook if there is one.
+func newRecorder(mgr ctrl.Manager, s settings, scheme *runtime.Scheme) (events.EventRecorder, error) {
+	recorder := mgr.GetEventRecorder("fettle-manager")
+	if s.eventsURL == "" {
+		return recorder, nil
 	}
+	hook, err := cloudevents.New(cloudevents.Options{
+		URL: s.eventsURL, Source: s.eventsSource, Scheme: scheme, Clock: clock.RealClock{}, Log: ctrl.Log.WithName("webhook"),
+	}, metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return hook.Recorder(recorder), mgr.Add(hook)
+}
+
+// add adds the fleet to a manager, and what else it runs.
+func add(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *controllers.Fleet, recorder events.EventRecorder) error {
 	if err := fleet.SetupWithManager(mgr); err != nil {
-		return nil, fmt.Errorf("cannot set up the controller: %w", err)
+		return fmt.Errorf("cannot set up the controller: %w", err)
 	}
 	if err := errors.Join(serveMetrics(mgr, cfg, s.metrics), serveReports(mgr, cfg, s, fleet)); err != nil {
-		return nil, fmt.Errorf("cannot set up the ports: %w", err)
+		return fmt.Errorf("cannot set up the ports: %w", err)
 	}
-	if err := writeOpenReports(mgr, cfg, s, fleet.Recorder); err != nil {
-		return nil, fmt.Errorf("cannot set up reports for nodes: %w", err)
+	if err := writeOpenReports(mgr, cfg, s, recorder); err != nil {
+		return fmt.Errorf("cannot set up reports for nodes: %w", err)
 	}
-	if err := checkPolicies(mgr, fleet.Recorder); err != nil {
-		return nil, fmt.Errorf("cannot set up the check of admission policies: %w", err)
+	if err := checkPolicies(mgr, recorder); err != nil {
+		return fmt.Errorf("cannot set up the check of admission policies: %w", err)
 	}
-	return mgr, nil
+	return nil
 }
 
 // checkPolicies adds the check of admission policies to a manager.

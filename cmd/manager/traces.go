@@ -4,20 +4,20 @@ import (
 	"context"
 	"os"
 
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/internal/fleet/traceexport"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
 )
 
-// startTraces has a fleet record spans if the environment asks for them. Traces that cannot be sent are no reason not to run. The returned
+// startTraces returns a recorder of spans if the environment asks for them. Traces that cannot be sent are no reason not to run. The returned
 // function sends those that wait.
-func startTraces(ctx context.Context, fleet *controllers.Fleet) (end func()) {
+func startTraces(ctx context.Context) (recorder *traces.Recorder, end func()) {
 	log := ctrl.Log.WithName("traces")
 	wanted, err := traceexport.Wanted(os.Getenv)
 	if err == nil && !wanted {
-		return func() {}
+		return nil, func() {}
 	}
 	var to *traceexport.Provider
 	if err == nil {
@@ -25,8 +25,7 @@ func startTraces(ctx context.Context, fleet *controllers.Fleet) (end func()) {
 	}
 	if err != nil {
 		log.Error(err, "there are no traces")
-		return func() {}
+		return nil, func() {}
 	}
-	fleet.Traces = traces.New(to, fleet.Clock)
-	return to.Close
+	return traces.New(to, clock.RealClock{}), to.Close
 }

@@ -45,8 +45,7 @@ type Fleet struct {
 	Confirmation string
 }
 
-// A Budget remembers when nodes first lost a resource. The zero value remembers none. It is not safe for concurrent
-// use.
+// A Budget remembers when nodes first lost a resource. The zero value remembers none. It is a value, which no method changes.
 type Budget struct {
 	decided   bool                              // at least once
 	resumed   time.Time                         // until when the hold of an earlier budget goes on
@@ -54,38 +53,45 @@ type Budget struct {
 	confirmed map[string][]v1alpha1.ResourceRef // by node, until it has lost them
 }
 
-// Decide returns which losses are held. It takes the other losses as done. All are held until the hold is confirmed, or
-// until few enough nodes are left.
-func (b *Budget) Decide(losses []Loss, f Fleet) Hold {
+// Decide returns which losses are held, and the budget after that, which takes the other losses as done. All are held until the
+// hold is confirmed, or until few enough nodes are left.
+func (b Budget) Decide(losses []Loss, f Fleet) (Hold, Budget) {
+	next := Budget{decided: true, resumed: b.resumed, first: b.firstWithin(quarantine, f.Now)}
 	if !b.decided {
-		b.decided, b.resumed = true, endOfHold(losses)
+		next.resumed = endOfHold(losses)
 	}
-	losses = b.unconfirmed(losses)
+	losses, next.confirmed = b.unconfirmed(losses)
 	name := token(losses, f.UID)
 	if f.Confirmation == name {
 		for _, l := range losses {
-			b.confirmed[l.Node] = append(b.confirmed[l.Node], l.Refs...)
+			next.confirmed[l.Node] = append(next.confirmed[l.Node], l.Refs...)
 		}
 		losses = nil
 	}
-	maps.DeleteFunc(b.first, func(_ string, at time.Time) bool { return f.Now.Sub(at) >= quarantine })
 	first := map[string]time.Time{} // if nothing is held
 	for _, l := range losses {
 		first[l.Node] = f.Now
 	}
-	maps.Copy(first, b.first)
-	affected, recent := countRecent(first, f.Now), countRecent(b.first, f.Now)
+	maps.Copy(first, next.first)
+	affected, recent := countRecent(first, f.Now), countRecent(next.first, f.Now)
 	few := affected <= 1 || affected*100 <= f.Nodes*f.MaxPercent
-	if len(losses) == 0 || few && !f.Now.Before(b.resumed) {
-		b.first = first
-		return Hold{}
+	if len(losses) == 0 || few && !f.Now.Before(next.resumed) {
+		next.first = first
+		return Hold{}, next
 	}
-	return newHold(losses, name, recent, f.Nodes)
+	return newHold(losses, name, recent, f.Nodes), next
+}
+
+// firstWithin returns when nodes first lost a resource, of those that did within a time.
+func (b Budget) firstWithin(limit time.Duration, now time.Time) map[string]time.Time {
+	first := maps.Clone(b.first)
+	maps.DeleteFunc(first, func(_ string, at time.Time) bool { return now.Sub(at) >= limit })
+	return first
 }
 
 // Next returns the time until recent losses expire, so that nodes that are held may proceed; 0
 // if there are none.
-func (b *Budget) Next(now time.Time) time.Duration {
+func (b Budget) Next(now time.Time) time.Duration {
 	ends := []time.Time{b.resumed}
 	for _, at := range b.first {
 		ends = append(ends, at.Add(Period))
@@ -109,16 +115,15 @@ func endOfHold(losses []Loss) (end time.Time) {
 	return end
 }
 
-// unconfirmed returns the losses that nobody has confirmed. A confirmation stays in effect for
+// unconfirmed returns the losses that nobody has confirmed, and the others by node. A confirmation stays in effect for
 // each of its nodes until that has lost the resources: writes may fail.
-func (b *Budget) unconfirmed(losses []Loss) (left []Loss) {
-	before := b.confirmed
-	b.confirmed = map[string][]v1alpha1.ResourceRef{}
+func (b Budget) unconfirmed(losses []Loss) (left []Loss, confirmed map[string][]v1alpha1.ResourceRef) {
+	confirmed = map[string][]v1alpha1.ResourceRef{}
 	for _, l := range losses {
 		var refs []v1alpha1.ResourceRef
 		for _, ref := range l.Refs {
-			if slices.Contains(before[l.Node], ref) {
-				b.confirmed[l.Node] = append(b.confirmed[l.Node], ref)
+			if slices.Contains(b.confirmed[l.Node], ref) {
+				confirmed[l.Node] = append(confirmed[l.Node], ref)
 			} else {
 				refs = append(refs, ref)
 			}
@@ -128,7 +133,7 @@ func (b *Budget) unconfirmed(losses []Loss) (left []Loss) {
 		}
 	}
 	slices.SortFunc(left, func(a, b Loss) int { return cmp.Compare(a.Node, b.Node) })
-	return left
+	return left, confirmed
 }
 
 // countRecent counts the nodes that first lost a resource within Period.

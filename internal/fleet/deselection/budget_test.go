@@ -53,11 +53,12 @@ func decide(b *deselection.Budget, losses []deselection.Loss, f deselection.Flee
 }
 
 func decideHold(b *deselection.Budget, losses []deselection.Loss, f deselection.Fleet) ([]string, map[ref]string, deselection.Hold) {
-	hold := b.Decide(losses, f)
+	hold, next := b.Decide(losses, f)
+	*b = next
 	var held []string
 	messages := map[ref]string{}
 	for _, l := range losses {
-		if hold.Holds(l.Node) {
+		if hold.Mark(l.Node) != nil {
 			held = append(held, l.Node)
 		}
 		for _, ref := range l.Refs {
@@ -142,7 +143,7 @@ func TestMessagesFitTheSchema(t *testing.T) {
 	for i := range 100 {
 		losses = append(losses, deselection.Loss{Node: fmt.Sprintf("n%03d-%s", i, strings.Repeat("x", 240)), State: "1", Refs: many})
 	}
-	hold := (&deselection.Budget{}).Decide(losses, deselection.Fleet{Now: start, Nodes: 5000, UID: func(ref) types.UID { return "" }})
+	hold, _ := deselection.Budget{}.Decide(losses, deselection.Fleet{Now: start, Nodes: 5000, UID: func(ref) types.UID { return "" }})
 	if s := hold.Status(); len(s.Message) > 1024 || !strings.HasSuffix(s.Message, "="+hold.Token+" --overwrite") {
 		t.Errorf("%d bytes: %s", len(s.Message), s.Message)
 	}

@@ -42,9 +42,6 @@ func newHold(losses []Loss, token string, recent, total int) Hold {
 // Nodes returns the number of nodes that are held.
 func (h Hold) Nodes() int { return len(h.losses) }
 
-// Holds reports whether a node is held.
-func (h Hold) Holds(node string) bool { return h.nodes[node] != nil }
-
 // maxListed is the number of resources that a NodeCatalog names.
 const maxListed = 10
 

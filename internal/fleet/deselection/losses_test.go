@@ -110,9 +110,8 @@ func inSpec(result compiler.Result, node string) map[v1alpha1.ResourceRef]bool {
 func losses(before, now compiler.Input) (lost map[string][]v1alpha1.ResourceRef, had, has compiler.Result) {
 	var compiler compiler.Compiler
 	had, has = compiler.Compile(before), compiler.Compile(now)
-	var edits deselection.Edits
-	since := edits.Observe(before.Resources)
-	edits.Observe(now.Resources)
+	first := deselection.Edits{}.Observe(before.Resources)
+	edits := first.Observe(now.Resources)
 	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
 		if c := had.Catalogs[name]; c != nil {
 			return c.Entries
@@ -122,7 +121,7 @@ func losses(before, now compiler.Input) (lost map[string][]v1alpha1.ResourceRef,
 	lost = map[string][]v1alpha1.ResourceRef{}
 	for node, is := range has.Nodes {
 		for _, ref := range differ.Diff(had.Nodes[node].Spec, is.Spec).Removed {
-			if edits.Unedited(ref, since) {
+			if edits.Unedited(ref, first.Revision()) {
 				lost[node] = append(lost[node], ref)
 			}
 		}

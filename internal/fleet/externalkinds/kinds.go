@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,15 +24,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// Kinds follow the external types of a cluster. They are not safe for concurrent use.
+// Kinds follow the external types of a cluster. They are not safe for concurrent use, but for HasRemote.
 type Kinds struct {
 	// Cached reads ExternalTypes, the metadata of CustomResourceDefinitions, and resources.
 	Cached client.Reader
 	// Live reads CustomResourceDefinitions.
 	Live client.Reader
-	// Watches fill the cache that Cached reads. nil if Cached needs none.
-	Watches *Watches
 
+	watches     *Watches               // nil if Cached needs none
+	remote      atomic.Bool            // whether there are Remote types
 	definitions map[string]*definition // by plural
 	types       map[string]*usable     // by name of the ExternalType
 }
@@ -78,6 +79,12 @@ func (s *Snapshot) Remote(kind string) (limit time.Duration, remote bool) {
 // HasRemote reports whether there are Remote types.
 func (s *Snapshot) HasRemote() bool { return len(s.remote) > 0 }
 
+// Watch has Follow start and stop watches, and read from the cache that they fill.
+func (k *Kinds) Watch(w *Watches) { k.watches, k.Cached = w, w.Cache }
+
+// HasRemote reports whether there were Remote types when the cluster was last read.
+func (k *Kinds) HasRemote() bool { return k.remote.Load() }
+
 // Follow reads the cluster. The resources of a new kind are known once they have been listed: see [Snapshot].
 func (k *Kinds) Follow(ctx context.Context, now time.Time) (*Snapshot, error) {
 	list := &v1alpha1.ExternalTypeList{}
@@ -88,8 +95,8 @@ func (k *Kinds) Follow(ctx context.Context, now time.Time) (*Snapshot, error) {
 	if err := k.readDefinitions(ctx); err != nil {
 		return nil, err
 	}
-	if k.Watches != nil {
-		k.Watches.set(ctx, now, k.definitions)
+	if k.watches != nil {
+		k.watches.set(ctx, now, k.definitions)
 	}
 	s := &Snapshot{External: map[string]compiler.ExternalKind{}, Refused: map[v1alpha1.ResourceRef]string{}, remote: map[string]time.Duration{}, broken: map[v1alpha1.ResourceRef]bool{}}
 	for _, plural := range slices.Sorted(maps.Keys(k.definitions)) {
@@ -97,6 +104,7 @@ func (k *Kinds) Follow(ctx context.Context, now time.Time) (*Snapshot, error) {
 			return nil, err
 		}
 	}
+	k.remote.Store(s.HasRemote())
 	for i := range list.Items {
 		t := &list.Items[i]
 		s.Types = append(s.Types, Type{ExternalType: t, status: k.status(t, metav1.NewTime(now))})
@@ -160,10 +168,10 @@ func (k *Kinds) addReadable(s *Snapshot, d *definition, all []*v1alpha1.External
 
 // untilSynced returns how long to wait for the resources of a kind, 0 if they are listed or waiting took too long.
 func (k *Kinds) untilSynced(d *definition, now time.Time) time.Duration {
-	if k.Watches == nil {
+	if k.watches == nil {
 		return 0
 	}
-	since, synced := k.Watches.state(d.uid)
+	since, synced := k.watches.state(d.uid)
 	if synced {
 		return 0
 	}

@@ -26,7 +26,8 @@ const DefaultLeaseDuration = time.Minute
 type Monitor struct {
 	mu          sync.Mutex
 	leases      map[string]lease // by node
-	unreachable time.Time        // when the API server last failed to answer
+	unreachable time.Time        // when the API server last failed to answer, or first answered after that
+	away        bool             // the API server did not answer the last probe
 }
 
 type lease struct {
@@ -79,12 +80,21 @@ func (m *Monitor) Forget(node string) {
 	delete(m.leases, node)
 }
 
-// Unreachable notes that the API server does not answer. Every agent that is not silent yet
+// Unreachable notes that the API server does not answer a probe. Every agent that is not silent yet
 // gets a whole lease duration from now.
 func (m *Monitor) Unreachable(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unreachable = now
+	m.unreachable, m.away = now, true
+}
+
+// Reachable notes that the API server answers a probe. If it did not answer the last one, that ends only now.
+func (m *Monitor) Reachable(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		m.unreachable, m.away = now, false
+	}
 }
 
 // deadline is when a lease becomes overdue.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/planning"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/nodeagent"
@@ -49,7 +51,7 @@ const nodeName = "web-1"
 // A cluster is a control plane with Fettle's objects.
 type cluster struct {
 	cfg        *rest.Config
-	fleet      *controllers.Fleet
+	fleet      atomic.Pointer[controllers.Fleet] // nil before there is a manager
 	admin      client.Client
 	kubeconfig string
 	fettle     string // the program
@@ -62,15 +64,14 @@ func newCluster(t *testing.T) *cluster {
 	ctrl.SetLogger(logr.Discard())
 	cfg := controlplane.StartAggregated(t)
 	controlplane.Install(t, cfg)
-	fleet := &controllers.Fleet{Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil)}
-	nodequestions.ServeHub(t, cfg, fleet.PlanBase)
 	assets, err := controlplane.Assets()
 	must(t, err)
 	dir := t.TempDir()
 	c := &cluster{
-		cfg: cfg, fleet: fleet, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
+		cfg: cfg, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
 		kubeconfig: filepath.Join(dir, "kubeconfig"), fettle: filepath.Join(dir, "fettle"), kubectl: filepath.Join(assets, "kubectl"),
 	}
+	nodequestions.ServeHub(t, cfg, c.planBase)
 	must(t, controlplane.WriteKubeconfig(c.kubeconfig, cfg, ""))
 	program.Build(t, "fettle", c.fettle)
 	return c
@@ -100,9 +101,22 @@ func (c *cluster) startManager(t *testing.T) {
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(c.logger().Handler()),
 	})
 	must(t, err)
-	c.fleet.Client, c.fleet.Live, c.fleet.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("fettle-manager")
-	must(t, c.fleet.SetupWithManager(mgr))
+	fleet := controllers.New(controllers.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
+		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
+	})
+	must(t, fleet.SetupWithManager(mgr))
+	c.fleet.Store(fleet)
 	inBackground(t, mgr.Start)
+}
+
+// planBase returns what plans are compared with.
+func (c *cluster) planBase(ctx context.Context) (*planning.Base, error) {
+	fleet := c.fleet.Load()
+	if fleet == nil {
+		return nil, controllers.ErrNotCompiled
+	}
+	return fleet.PlanBase(ctx)
 }
 
 func (c *cluster) logger() *slog.Logger { return slog.New(slog.NewTextHandler(c.logs, nil)) }

@@ -95,11 +95,11 @@ func (w *world) startManager() {
 		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&w.logs).Handler()),
 	})
 	must(w.t, err)
-	fleet := &controllers.Fleet{
+	fleet := controllers.New(controllers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
 		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
 		Traces: traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)), clock.RealClock{}),
-	}
+	})
 	must(w.t, fleet.SetupWithManager(mgr))
 	w.fleet.Store(fleet)
 	ctx, cancel := context.WithCancel(w.t.Context())
