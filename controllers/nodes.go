@@ -8,7 +8,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/drift"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
-	"github.com/fettle-dev/fettle/internal/fleet/progress"
 )
 
 // A node is what a reconciliation knows of a compiled node once everything is published.
@@ -20,7 +19,7 @@ type node struct {
 // A nodeTracker follows what nodes report: what they have yet to apply, and their drift.
 type nodeTracker struct {
 	heartbeats *heartbeat.Monitor
-	progress   progress.Tracker
+	progress   nodestatus.ProgressTracker
 	records    drift.Records
 }
 

@@ -5,8 +5,6 @@
 package nodestatus
 
 import (
-	"slices"
-
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
@@ -20,20 +18,6 @@ type Node struct {
 	Silent   bool           // the agent's heartbeats stopped
 	Held     *v1alpha1.Held // why the deselection budget holds the update; nil if it does not
 	Refused  string         // the API server's error for the NodeCatalog, "" for none
-}
-
-// Progress is what a node has yet to apply.
-type Progress struct {
-	All  bool                     // everything
-	Some [][]v1alpha1.ResourceRef // these resources, in sorted lists that nodes share
-}
-
-// Pending reports whether a node has yet to apply a resource.
-func (p Progress) Pending(ref v1alpha1.ResourceRef) bool {
-	return p.All || slices.ContainsFunc(p.Some, func(refs []v1alpha1.ResourceRef) bool {
-		_, found := slices.BinarySearch(refs, ref)
-		return found
-	})
 }
 
 // An Index holds the states of resources on nodes at one time. The zero value is empty. It is not

@@ -1,4 +1,4 @@
-package progress_test
+package nodestatus_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/progress"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
 type refs = []v1alpha1.ResourceRef
 
 // pending returns what the node has yet to apply: "all", or resources.
-func pending(t *progress.Tracker, applied string, current bool) string {
+func pending(t *nodestatus.ProgressTracker, applied string, current bool) string {
 	p := t.Observe("n", applied, current)
 	if p.All {
 		return "all"
@@ -25,7 +25,7 @@ func pending(t *progress.Tracker, applied string, current bool) string {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 
-	var tracker progress.Tracker
+	var tracker nodestatus.ProgressTracker
 	for i, step := range []struct {
 		digest  string // of a change; "" for none
 		refs    refs
@@ -56,7 +56,7 @@ func TestProgress(t *testing.T) {
 func TestNodeThatIsAwayForManyChanges(t *testing.T) {
 	t.Parallel()
 
-	var tracker progress.Tracker
+	var tracker nodestatus.ProgressTracker
 	tracker.Start("n", "0")
 	for i := range 100 {
 		tracker.Changed("n", fmt.Sprint(i+1), refs{v1alpha1.ResourceRef(fmt.Sprintf("File/%d", i%3))})
@@ -76,7 +76,7 @@ func TestNodeThatIsAwayForManyChanges(t *testing.T) {
 func TestStartLeavesAKnownNodeAsItIs(t *testing.T) {
 	t.Parallel()
 
-	var tracker progress.Tracker
+	var tracker nodestatus.ProgressTracker
 	if !tracker.Start("n", "0") || tracker.Start("n", "1") {
 		t.Error("a node starts twice")
 	}

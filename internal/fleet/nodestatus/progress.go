@@ -1,23 +1,32 @@
-// Package progress tracks what each node has yet to apply.
-//
-// A node reports only the digest of the last spec that it applied. The [Tracker] remembers which
-// resources changed since then, so that a change of one resource does not make all others of the
-// node look unapplied.
-package progress
+package nodestatus
 
 import (
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 )
 
-// A Tracker tracks nodes. A node that it does not know, as after a start, has yet to apply
-// everything. The zero value knows none. It is not safe for concurrent use.
-type Tracker struct{ nodes map[string]*node }
+// Progress is what a node has yet to apply.
+type Progress struct {
+	All  bool                     // everything
+	Some [][]v1alpha1.ResourceRef // these resources, in sorted lists that nodes share
+}
 
-// A node had applied a spec with a digest, and has since been given changes.
-type node struct {
+// Pending reports whether a node has yet to apply a resource.
+func (p Progress) Pending(ref v1alpha1.ResourceRef) bool {
+	return p.All || slices.ContainsFunc(p.Some, func(refs []v1alpha1.ResourceRef) bool {
+		_, found := slices.BinarySearch(refs, ref)
+		return found
+	})
+}
+
+// A ProgressTracker tracks what each node has yet to apply. A node reports only the digest of the last spec that it applied. The tracker
+// remembers which resources changed since then, so that a change of one resource does not make all others of the node look unapplied. A
+// node that it does not know, as after a start, has yet to apply everything. The zero value knows none. It is not safe for concurrent use.
+type ProgressTracker struct{ nodes map[string]*trackedNode }
+
+// A trackedNode had applied a spec with a digest, and has since been given changes.
+type trackedNode struct {
 	applied string
 	changes []change // in order
 }
@@ -33,21 +42,21 @@ const maxChanges = 16
 
 // Start makes a node known that has applied a spec, unless it is known. Changed says what differs
 // in its desired spec.
-func (t *Tracker) Start(name, applied string) (started bool) {
+func (t *ProgressTracker) Start(name, applied string) (started bool) {
 	if t.nodes[name] != nil {
 		return false
 	}
 	if t.nodes == nil {
-		t.nodes = map[string]*node{}
+		t.nodes = map[string]*trackedNode{}
 	}
-	t.nodes[name] = &node{applied: applied}
+	t.nodes[name] = &trackedNode{applied: applied}
 	return true
 }
 
 // Changed notes that the desired spec of a node has another digest, and which resources changed,
 // possibly none. It keeps refs, which are sorted, and which many
 // nodes may share.
-func (t *Tracker) Changed(name, digest string, refs []v1alpha1.ResourceRef) {
+func (t *ProgressTracker) Changed(name, digest string, refs []v1alpha1.ResourceRef) {
 	n := t.nodes[name]
 	if n == nil {
 		return
@@ -63,13 +72,13 @@ func (t *Tracker) Changed(name, digest string, refs []v1alpha1.ResourceRef) {
 
 // Observe returns the progress of a node by the digest that it reports as applied. current says
 // that this is its desired spec: one that was changed and changed back has the same digest.
-func (t *Tracker) Observe(name, applied string, current bool) nodestatus.Progress {
+func (t *ProgressTracker) Observe(name, applied string, current bool) Progress {
 	if current {
 		t.Start(name, applied)
 	}
 	n := t.nodes[name]
 	if n == nil {
-		return nodestatus.Progress{All: true}
+		return Progress{All: true}
 	}
 	done := slices.IndexFunc(n.changes, func(c change) bool { return c.digest == applied })
 	switch {
@@ -78,12 +87,12 @@ func (t *Tracker) Observe(name, applied string, current bool) nodestatus.Progres
 	case applied == n.applied:
 		done = -1
 	case done < 0:
-		return nodestatus.Progress{All: true}
+		return Progress{All: true}
 	}
 	if n.applied = applied; done >= 0 {
 		n.changes = slices.Clone(n.changes[done+1:])
 	}
-	var p nodestatus.Progress
+	var p Progress
 	for _, c := range n.changes {
 		p.Some = append(p.Some, c.refs)
 	}
@@ -91,7 +100,7 @@ func (t *Tracker) Observe(name, applied string, current bool) nodestatus.Progres
 }
 
 // Retain forgets nodes for which exists is false.
-func (t *Tracker) Retain(exists func(node string) bool) {
+func (t *ProgressTracker) Retain(exists func(node string) bool) {
 	for name := range t.nodes {
 		if !exists(name) {
 			delete(t.nodes, name)
