@@ -246,7 +246,7 @@ func newRecorder(mgr ctrl.Manager, s settings, scheme *runtime.Scheme) (events.E
 	return hook.Recorder(recorder), mgr.Add(hook)
 }
 
-// add adds the fleet to a manager, and what else it runs.
+// add adds the fleet to a manager, and everything else that it runs.
 func add(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *controllers.Fleet, recorder events.EventRecorder) error {
 	if err := fleet.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("cannot set up the controller: %w", err)

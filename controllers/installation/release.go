@@ -58,7 +58,7 @@ func (i *Installation) Release(ctx context.Context, managed *Managed) error {
 	return errors.Join(err, i.record(ctx, note), i.unprotect(ctx))
 }
 
-// releaseNote says what becomes of the hosts.
+// releaseNote says what happens to the hosts.
 func releaseNote(managed *Managed) string {
 	note := "Fettle is uninstalled. The hosts are left as they are, whatever the deletion policies say."
 	if managed != nil {

@@ -20,7 +20,7 @@ func groups() []group {
 		{"providers", "Kinds and their providers", []string{"providers"}},
 		{"external", "External types", []string{"internal/external", "sdk"}},
 		{"engine", "Engine: the transaction on a host", []string{"internal/engine", "internal/hostrun"}},
-		{"drift", "Drift: changes that are worth a run", []string{"internal/drift"}},
+		{"drift", "Loop around runs: drift and when it is corrected", []string{"internal/reconcile", "internal/drift"}},
 		{"state", "State on a host between runs", []string{"internal/state", "internal/bucket"}},
 		{"facts", "What a host is", []string{"internal/facts", "internal/accounts", "internal/authorizedkeys", "internal/fetch"}},
 		{"resource", "Interfaces of resource types", []string{"internal/resource"}},
