@@ -8,7 +8,6 @@ import (
 	"path"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/store"
@@ -46,33 +45,22 @@ type Agent struct {
 	fence    *lease.Fence
 
 	// background is everything outside the agent's own goroutine. After a request, it sends the
-	// function to call on results. At most one request assembles catalogs, and at most one writes the status.
+	// function to call on results.
 	background sync.WaitGroup
 	// start calls f in the background, with the context of Run: what it does may take longer than the run or the
 	// command during which it was started.
-	start               func(f func(context.Context))
-	results             chan func(context.Context)
-	written             chan func() // results of writing the status, which also count during a run
-	asked               chan func() // begin simulated runs
-	assembling, writing bool
-	confirming          atomic.Bool // a request is to open the fence
+	start      func(f func(context.Context))
+	results    chan func(context.Context)
+	written    chan func() // results of writing the status, which also count during a run
+	confirming atomic.Bool // a request is to open the fence
 
-	// object is the NodeCatalog as it was last seen; nil before it was seen and after it was deleted.
-	// statusWritten is when its status was last written.
-	object        *v1alpha1.NodeCatalog
-	statusWritten time.Time
-	confirmed     *v1alpha1.NodeCatalog // as it was when the fence was opened last; nil before
-	// target is the last good target of the host. problem is why object cannot be applied, and failure why the last
-	// run did not take place.
-	target           *catalogs.Target
-	problem, failure *status.Problem
-	// status is to be published; lastInput is the input that last changed it.
-	status    v1alpha1.NodeCatalogStatus
-	lastInput *status.Input
+	desired
+	published   published
+	simulations simulations
+	// failure is why the last run did not take place; nil if it did.
+	failure *status.Problem
 	// known are the facts of the last run that gathered them; nil before it.
 	known resource.Facts
-	// simulation is the last simulated run; nil if it is known to have ended.
-	simulation *simulating
 	// started means that a run has finished since the agent started.
 	started bool
 }
@@ -97,8 +85,9 @@ func New(c Config) (*Agent, error) {
 		objects:  mailbox{ready: make(chan struct{}, 1)},
 		results:  make(chan func(context.Context)),
 		written:  make(chan func()),
-		asked:    make(chan func()),
 		fence:    &lease.Fence{},
+
+		simulations: simulations{asked: make(chan func())},
 	}
 	if c.Log.Enabled(context.Background(), slog.LevelDebug) {
 		a.Host = trace.New(c.Host, c.Clock.Now, func(line string) { c.Log.Debug(line) })
@@ -160,7 +149,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.start(a.receiver().Run)
 	defer a.background.Wait()
 	defer stop(nil)
-	defer a.endSimulation()
+	defer a.simulations.end()
 
 	a.keys.Load()
 	a.target = a.catalogs.LastGood()
@@ -192,7 +181,7 @@ func (a *Agent) step(ctx context.Context) {
 	case onWritten := <-a.written:
 		a.markBusy()
 		onWritten()
-	case begin := <-a.asked:
+	case begin := <-a.simulations.asked:
 		a.markBusy()
 		begin()
 	case <-a.disabled.ready():

@@ -12,7 +12,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
-	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/guard"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -43,56 +42,16 @@ func (a *Agent) plan(ctx context.Context, change *reports.Proposal) (report.Repo
 	})
 }
 
-// errRunDue ends a simulated run.
-var errRunDue = errors.New("a run of the host was due")
-
 // between simulates a run between two others, beside the agent's goroutine. A run that is due does not wait for it: it ends at once,
 // and is simulated again afterwards, as long as somebody waits.
-func (a *Agent) between(ctx context.Context, simulate func(context.Context, *catalogs.Target, resource.Facts) (report.Report, error)) (result report.Report, err error) {
-	for {
-		done := make(chan struct{})
-		begin := func() {
-			if a.target == nil || a.known == nil {
-				err = errors.New("no run has taken place since the agent started")
-				close(done)
-				return
-			}
-			one, end := context.WithCancelCause(ctx)
-			one, target, known := host.WithAbort(one, one), a.target, a.known
-			a.endSimulation() // there is none, unless two questions are handled at once
-			a.simulation = &simulating{end, done}
-			go func() {
-				defer close(done)
-				defer end(nil)
-				if result, err = simulate(one, target, known); errors.Is(context.Cause(one), errRunDue) {
-					err = errRunDue
-				}
-			}()
+func (a *Agent) between(ctx context.Context, simulate func(context.Context, *catalogs.Target, resource.Facts) (report.Report, error)) (report.Report, error) {
+	return a.simulations.run(ctx, func() (func(context.Context) (report.Report, error), error) {
+		if a.target == nil || a.known == nil {
+			return nil, errors.New("no run has taken place since the agent started")
 		}
-		select {
-		case a.asked <- begin:
-		case <-ctx.Done():
-			return result, ctx.Err()
-		}
-		if <-done; !errors.Is(err, errRunDue) {
-			return result, err
-		}
-	}
-}
-
-// A simulating run has not ended yet.
-type simulating struct {
-	end  context.CancelCauseFunc
-	done <-chan struct{}
-}
-
-// endSimulation ends a simulated run, and waits for that: it reads what runs change.
-func (a *Agent) endSimulation() {
-	if a.simulation != nil {
-		a.simulation.end(errRunDue)
-		<-a.simulation.done
-		a.simulation = nil
-	}
+		target, known := a.target, a.known
+		return func(ctx context.Context) (report.Report, error) { return simulate(ctx, target, known) }, nil
+	})
 }
 
 func (a *Agent) reports() ([]questions.Stored, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
 	"github.com/fettle-dev/fettle/nodeagent/catalogs"
 	"github.com/fettle-dev/fettle/nodeagent/cluster"
@@ -17,12 +18,80 @@ import (
 	"github.com/fettle-dev/fettle/nodeagent/status"
 )
 
+// desired is what the host should be: the NodeCatalog as it was last seen, and what was assembled from one.
+type desired struct {
+	object    *v1alpha1.NodeCatalog // nil before it was seen and after it was deleted
+	confirmed *v1alpha1.NodeCatalog // as it was when the fence was opened last; nil before
+	target    *catalogs.Target      // the last good target; nil if there is none
+	problem   *status.Problem       // why object cannot be applied; nil if it can
+	// assembling means that a request assembles a target in the background.
+	assembling bool
+}
+
+// newer returns an object, unless it is older than the one that was seen.
+func (d *desired) newer(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
+	if nc == nil || isOlder(nc, d.object) {
+		return d.object
+	}
+	return nc
+}
+
+// specOf returns the spec of an object that may be newer than the one that was seen; that of the last good target if there is none.
+func (d *desired) specOf(newest *v1alpha1.NodeCatalog) (spec v1alpha1.NodeCatalogSpec) {
+	switch nc := d.newer(newest); {
+	case nc != nil:
+		return nc.Spec
+	case d.target != nil:
+		return d.target.Spec
+	}
+	return spec
+}
+
+// generation is the one that was last seen; 0 if none is known.
+func (d *desired) generation() int64 {
+	switch {
+	case d.object != nil:
+		return d.object.Generation
+	case d.target != nil:
+		return d.target.Generation
+	}
+	return 0
+}
+
+// isAssembled reports whether the target is that of the object, or there is none to assemble.
+func (d *desired) isAssembled() bool {
+	return d.object == nil || d.problem == nil && d.target.Matches(d.object)
+}
+
+// isConfirmed reports whether the target is that of a NodeCatalog that is not older than the one that opened the fence.
+func (d *desired) isConfirmed() bool {
+	return d.object != nil && !isOlder(d.object, d.confirmed) && d.target.Matches(d.object)
+}
+
+// cachedCatalogStatus reports, in Puppet's terms, whether the target is the newest that the agent knows of.
+func (d *desired) cachedCatalogStatus() string {
+	if d.object == nil || d.problem != nil {
+		return report.CacheOnFailure
+	}
+	return report.CacheNotUsed
+}
+
+// isOlder reports whether an object is older than one that was seen or written. Long after a write, that
+// only happens when a cluster was restored from a backup.
+func isOlder(nc, seen *v1alpha1.NodeCatalog) bool {
+	if seen == nil || nc.UID != seen.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(nc.ResourceVersion, seen.ResourceVersion)
+	return err == nil && order < 0
+}
+
 // onNodeCatalog remembers a NodeCatalog, and schedules a change if it is new.
 func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
-	if isOlder(nc, a.object) && a.Clock.Since(a.statusWritten) < cluster.RequestTimeout {
+	if isOlder(nc, a.object) && a.Clock.Since(a.published.writtenAt) < cluster.RequestTimeout {
 		return
 	}
-	a.adoptStatus(nc)
+	a.adopt(nc)
 	a.object = nc
 	followed := a.followMarks(nc)
 	if a.managerWaits(nc) {
@@ -90,41 +159,26 @@ func (a *Agent) managerWaits(nc *v1alpha1.NodeCatalog) bool {
 	return nc.Status.Facts == nil || key != "" && key != nc.Status.PublicKey
 }
 
-// isOlder reports whether an object is older than one that was seen or written. Long after a write, that
-// only happens when a cluster was restored from a backup.
-func isOlder(nc, seen *v1alpha1.NodeCatalog) bool {
-	if seen == nil || nc.UID != seen.UID {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(nc.ResourceVersion, seen.ResourceVersion)
-	return err == nil && order < 0
-}
-
-// adoptStatus starts from the published status of an object that is new to this process, and adds later runs.
-func (a *Agent) adoptStatus(nc *v1alpha1.NodeCatalog) {
+// adopt takes over an object that is new to this process.
+func (a *Agent) adopt(nc *v1alpha1.NodeCatalog) {
 	if a.object != nil && a.object.UID == nc.UID {
 		return
 	}
 	a.problem = nil
-	a.status = *nc.Status.DeepCopy()
-	if a.lastInput != nil && a.target != nil && a.target.UID == nc.UID {
-		in := *a.lastInput
-		in.Generation = nc.Generation
-		a.status, _ = status.Next(a.status, in)
-	}
+	a.published.adopt(nc, a.target)
 }
 
 // isNew reports whether the object's generation was neither applied nor rejected.
 func (a *Agent) isNew(nc *v1alpha1.NodeCatalog) bool {
 	if a.problem != nil || a.failure != nil { // a retry is scheduled
-		return nc.Generation != a.status.ObservedGeneration
+		return nc.Generation != a.published.status.ObservedGeneration
 	}
-	return !a.target.Matches(nc) || nc.Generation != a.status.AppliedGeneration
+	return !a.target.Matches(nc) || nc.Generation != a.published.status.AppliedGeneration
 }
 
 // assembleAndApply assembles the catalogs of the object, unless they are the target already, and runs them.
 func (a *Agent) assembleAndApply(ctx context.Context) {
-	if a.object == nil || a.problem == nil && a.target.Matches(a.object) {
+	if a.isAssembled() {
 		a.applyTarget(ctx)
 		return
 	}

@@ -18,7 +18,7 @@ import (
 
 // run runs the target and updates the status.
 func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
-	a.endSimulation()
+	a.simulations.end()
 	before := a.failure
 	a.failure = nil
 	a.schedule.Ran(a.Clock.Now())
@@ -55,12 +55,12 @@ func (a *Agent) run(ctx context.Context, trigger v1alpha1.RunTrigger) {
 
 // task is the target as it is run now.
 func (a *Agent) task(is resource.Facts) task {
-	return task{Target: a.target, facts: is, prev: a.status.Resources, acts: a.acts()}
+	return task{Target: a.target, facts: is, prev: a.published.status.Resources, acts: a.acts()}
 }
 
 // correct corrects the drift that is due.
 func (a *Agent) correct(ctx context.Context) {
-	a.endSimulation()
+	a.simulations.end()
 	a.runner.correct(ctx, a.task(a.known))
 }
 
@@ -96,11 +96,8 @@ func (a *Agent) onRunFailed(trigger v1alpha1.RunTrigger, o reconcile.Outcome, er
 	a.Ran(RunSummary{Trigger: trigger, Report: o.Report, Err: err, Noticed: o.Noticed, Ended: a.Clock.Now()})
 }
 
-// acts reports whether the agent is the one to act for the resources of Remote types in the target: the fence is open, and the target
-// is that of a NodeCatalog that is not older than the one that opened it.
-func (a *Agent) acts() bool {
-	return a.object != nil && !isOlder(a.object, a.confirmed) && a.target.Matches(a.object) && a.fence.Check(a.Clock.Now()) == nil
-}
+// acts reports whether the agent is the one to act for the resources of Remote types in the target.
+func (a *Agent) acts() bool { return a.isConfirmed() && a.fence.Check(a.Clock.Now()) == nil }
 
 func (a *Agent) rotateKeys() {
 	var applied []v1alpha1.CatalogEntry
@@ -126,14 +123,6 @@ func (a *Agent) facts(ctx context.Context) resource.Facts {
 		a.Log.Debug("a fact is missing", "error", err)
 	}
 	return all
-}
-
-// cachedCatalogStatus reports, in Puppet's terms, whether the target is the newest that the agent knows of.
-func (a *Agent) cachedCatalogStatus() string {
-	if a.object == nil || a.problem != nil {
-		return report.CacheOnFailure
-	}
-	return report.CacheNotUsed
 }
 
 // onRunError schedules a retry. Another run in progress is not a failure. Disabled runs are logged once.

@@ -41,25 +41,15 @@ func disabledIn(spec v1alpha1.NodeCatalogSpec, node string, now time.Time) (why 
 	return why, next
 }
 
-// newestSpec returns the newest spec that the agent knows, also while a run keeps it from handling that: the last good one while
-// there is no NodeCatalog.
-func (a *Agent) newestSpec() (spec v1alpha1.NodeCatalogSpec) {
-	newest := a.objects.take()
-	if newest == nil || isOlder(newest, a.object) {
-		newest = a.object
-	}
-	switch {
-	case newest != nil:
-		return newest.Spec
-	case a.target != nil:
-		return a.target.Spec
-	}
-	return spec
+// disabledByNodeCatalog returns why the NodeCatalog disables runs, as it is now: also while a run keeps the agent from handling it. next is when
+// that may be another answer.
+func (a *Agent) disabledByNodeCatalog() (why []string, next time.Time) {
+	return disabledIn(a.specOf(a.objects.take()), a.Node, a.Clock.Now())
 }
 
 // suspended returns an error if the NodeCatalog disables runs.
 func (a *Agent) suspended() error {
-	if why, _ := disabledIn(a.newestSpec(), a.Node, a.Clock.Now()); len(why) > 0 {
+	if why, _ := a.disabledByNodeCatalog(); len(why) > 0 {
 		return suspendedError(strings.Join(why, "; "))
 	}
 	return nil
@@ -67,7 +57,7 @@ func (a *Agent) suspended() error {
 
 // whyDisabled returns why runs are disabled, by the host, the NodeCatalog or the Fleet; "" if they are enabled.
 func (a *Agent) whyDisabled() string {
-	why, _ := disabledIn(a.newestSpec(), a.Node, a.Clock.Now())
+	why, _ := a.disabledByNodeCatalog()
 	if err := state.Disabled(a.StateDir); err != nil {
 		why = append([]string{err.Error()}, why...)
 	}
@@ -83,7 +73,7 @@ func isDisabled(err error) bool {
 
 // suspensionDue returns when runs may be enabled because time passes; zero for never.
 func (a *Agent) suspensionDue() time.Time {
-	_, next := disabledIn(a.newestSpec(), a.Node, a.Clock.Now())
+	_, next := a.disabledByNodeCatalog()
 	return next
 }
 
@@ -116,9 +106,7 @@ func (a *Agent) followMarks(nc *v1alpha1.NodeCatalog) bool {
 	if next == nil {
 		return false
 	}
-	if a.status.AppliedGeneration == a.target.Generation && a.status.AppliedDigest == next.Digest {
-		a.status.AppliedGeneration = next.Generation
-	}
+	a.published.followMarks(a.target, next)
 	a.target = next
 	if !a.assembling { // in the background, which saves another target
 		a.catalogs.SaveMarks(next)

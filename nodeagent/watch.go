@@ -64,7 +64,7 @@ func (a *Agent) firstNodeCatalog() <-chan struct{} {
 // NodeCatalog asks for is handled after the run.
 func (a *Agent) onFirstNodeCatalog() {
 	nc := a.objects.take()
-	a.adoptStatus(nc)
+	a.adopt(nc)
 	a.object = nc
 	a.objects.notify()
 	a.publishStatus()
