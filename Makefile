@@ -17,7 +17,7 @@ export PATH := $(or $(FETTLE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fettl
 MODULE := github.com/fettle-dev/fettle
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X $(MODULE)/internal/version.linked=$(VERSION)
-COMMANDS := manager nodeagent fettle
+COMMANDS := manager nodeagent fettle kubectl-fettle
 # The images of `make image`, install.yaml and the chart: a registry, a name and a tag.
 IMAGE_MANAGER ?= fettle-manager:$(VERSION)
 IMAGE_AGENT ?= fettle-nodeagent:$(VERSION)
@@ -242,7 +242,7 @@ bench-drift: install-prerequisites bin/nodeagent ## Measure how soon drift is co
 # Flags of `go run ./test/benchmarks/glance`.
 GLANCEFLAGS ?=
 .PHONY: bench-glance
-bench-glance: install-prerequisites bin/manager bin/nodeagent bin/fettle ## Measure kubectl fettle with 5,000 nodes (as root); updates docs/benchmarks.md and docs/transcript.md.
+bench-glance: install-prerequisites bin/manager bin/nodeagent bin/kubectl-fettle ## Measure kubectl fettle with 5,000 nodes (as root); updates docs/benchmarks.md and docs/transcript.md.
 	$(GO) build -o bin/bench-glance ./test/benchmarks/glance
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-glance -out docs/benchmarks.md -transcript docs/transcript.md $(GLANCEFLAGS)
 
@@ -259,7 +259,6 @@ bench-pods: install-prerequisites ## Measure the pods of Fettle on a real cluste
 
 .PHONY: build
 build: $(COMMANDS:%=bin/%) ## Build the static binaries into bin/.
-	@ln -sf fettle bin/kubectl-fettle
 
 # Phony, because Go decides whether a binary is up to date.
 .PHONY: $(COMMANDS:%=bin/%)

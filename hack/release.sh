@@ -35,7 +35,7 @@ chart() {
 	rm -r "$dir"
 }
 
-# krew prints the manifest with which krew, the package manager of kubectl's plugins, installs fettle as kubectl fettle. It
+# krew prints the manifest with which krew, the package manager of kubectl's plugins, installs kubectl-fettle as kubectl fettle. It
 # requires a semantic version, too.
 krew() {
 	local version=$VERSION arch archive
@@ -57,8 +57,8 @@ krew() {
 	for arch in $ARCHES; do
 		archive=fettle-$VERSION-linux-$arch.tar.gz
 		cat <<-EOF
-			  - bin: fettle
-			    files: [{from: fettle, to: .}]
+			  - bin: kubectl-fettle
+			    files: [{from: kubectl-fettle, to: .}]
 			    selector: {matchLabels: {os: linux, arch: $arch}}
 			    sha256: $(sha256sum "$out/$archive" | cut -d ' ' -f 1)
 			    uri: https://github.com/fettle-dev/fettle/releases/download/$VERSION/$archive
@@ -75,7 +75,6 @@ changelog() {
 }
 
 for arch in $ARCHES; do
-	ln -sf fettle "dist/bin/$arch/kubectl-fettle"
 	pack "$out/fettle-$VERSION-linux-$arch.tar.gz" "dist/bin/$arch" fettle kubectl-fettle nodeagent
 done
 for name in fettle-manager fettle-nodeagent; do

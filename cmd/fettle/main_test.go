@@ -73,17 +73,6 @@ func build(t *testing.T) string {
 	return file
 }
 
-func TestHelpShowsKubectlUsageWhenCalledAsPlugin(t *testing.T) {
-	plugin := filepath.Join(t.TempDir(), "kubectl-fettle")
-	if err := os.Symlink(build(t), plugin); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), plugin, "plan", "--help").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "  kubectl fettle plan -f manifests/\n") {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
 // In a chroot without /proc, as created by debootstrap, descriptors can't be reopened and every file would seem to be
 // missing.
 func TestMissingProcIsAnErrorAndNotMissingResources(t *testing.T) {

@@ -33,9 +33,8 @@ func renewal(opts options, cfg *rest.Config, log *slog.Logger) (func(context.Con
 		Request: func(ctx context.Context, current nodetoken.Claims) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 			defer cancel()
-			return nodetoken.Request{
-				Namespace: current.Namespace, Account: current.Account, Node: opts.node, Lifetime: nodetoken.MaxLifetime,
-			}.Create(ctx, client)
+			request := nodetoken.Request{Namespace: current.Namespace, Account: current.Account, Node: opts.node, Lifetime: nodetoken.MaxLifetime}
+			return request.Create(ctx, client.Resource(nodetoken.Accounts()).Namespace(request.Namespace))
 		},
 	}
 	return renewer.Run, nil

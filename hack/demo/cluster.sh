@@ -9,8 +9,8 @@ prepare() {
 	step "Preparing: takes a quarter of an hour the first time, then seconds"
 	busy "building the images" make image ARCHES=amd64 IMAGE_MANAGER=localhost/fettle-manager:demo IMAGE_AGENT=localhost/fettle-nodeagent:demo
 	busy "building what starts a cluster" go build -o "$WORK/bin/cluster" ./test/cluster/cmd
-	busy "building kubectl fettle" make bin/fettle
-	install bin/fettle "$WORK/bin/kubectl-fettle"
+	busy "building kubectl fettle" make bin/kubectl-fettle
+	install bin/kubectl-fettle "$WORK/bin"
 	busy "building Kubernetes" hack/controlplane/build.sh
 	busy "building kubelet and containerd" hack/cluster/build.sh
 	printf '#!/bin/sh\nexec cluster run kubectl "$@"\n' >"$WORK/bin/kubectl"

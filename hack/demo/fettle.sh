@@ -10,8 +10,7 @@ check_prerequisites() {
 
 build_binaries() {
 	busy "building Fettle" make build
-	install bin/manager bin/nodeagent bin/fettle "$WORK/bin"
-	ln -s fettle "$WORK/bin/kubectl-fettle"
+	install bin/manager bin/nodeagent bin/fettle bin/kubectl-fettle "$WORK/bin"
 	CGO_ENABLED=0 busy "building what boots machines" go build -o "$WORK/bin/" ./test/fixtures/debian/machine
 }
 

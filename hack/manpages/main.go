@@ -8,9 +8,12 @@ import (
 	"log"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/fleet"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/version"
 	"github.com/fettle-dev/fettle/providers"
 )
@@ -31,8 +34,8 @@ func write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, plugin := range []bool{false, true} {
-		cmd := cli.Command(cli.Options{Kinds: providers.Kinds(), Out: io.Discard, Err: io.Discard, Plugin: plugin})
+	streams := program.Streams{Out: io.Discard, Err: io.Discard}
+	for _, cmd := range []*cobra.Command{cli.Command(cli.Options{Streams: streams, Kinds: providers.Kinds()}), fleet.Command(fleet.Options{Streams: streams})} {
 		cmd.DisableAutoGenTag = true
 		header := &doc.GenManHeader{Section: "1", Source: "fettle " + version.String(), Manual: "Fettle"}
 		if err := doc.GenManTree(cmd, header, dir); err != nil {

@@ -12,15 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/credentials"
-	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/hostservice"
-	"github.com/fettle-dev/fettle/internal/nodetoken"
+	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-func (a *app) agent() *cobra.Command {
+func newAgent(s shared) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent as a service of this host, beside or instead of the DaemonSet",
@@ -30,77 +28,33 @@ func (a *app) agent() *cobra.Command {
 		Example: "  fettle agent status",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(a.agentToken(), a.agentInstall(), a.agentUninstall(), a.agentStatus())
+	cmd.AddCommand(newAgentToken(s), newAgentInstall(s), newAgentUninstall(s), newAgentStatus(s))
 	return cmd
 }
 
-// tokenFlags are the flags of agent token.
-type tokenFlags struct {
-	access   flags.Cluster
-	node     string
-	server   string
-	file     string
-	account  string
-	duration time.Duration
+// newAgentToken returns agent token, which is a command of kubectl fettle.
+func newAgentToken(s shared) *cobra.Command {
+	return &cobra.Command{
+		Use:                "token",
+		Short:              "Create the first credentials for the agent of a host, as an administrator of the cluster",
+		Long:               "token runs kubectl fettle agent token, which creates the credentials in the cluster: kubectl fettle agent token --help shows its flags.",
+		Example:            "  fettle agent token --node web-1 -o web-1.kubeconfig",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return s.Plugin(append([]string{"agent", "token"}, args...))
+		},
+	}
 }
 
-func (a *app) agentToken() *cobra.Command {
-	f := tokenFlags{account: "fettle-nodeagent", duration: 24 * time.Hour}
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Create the first credentials for the agent of a host, as an administrator of the cluster",
-		Long: "token creates a kubeconfig with a token that is bound to a Node, which must exist, and prints it. The agent\n" +
-			"renews the token from then on. The first call also records the audience of the API server in an annotation of\n" +
-			"Namespace fettle-nodes, without which agents cannot renew tokens.",
-		Example: "  fettle agent token --node web-1 -o web-1.kubeconfig",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runAgentToken(cmd.Context(), f) },
-	}
-	f.access.Add(cmd)
-	cmd.Flags().StringVar(&f.node, "node", "", "name of the host's Node (required)")
-	cmd.Flags().StringVar(&f.server, "server", "", "URL of the API server for the host (default: that of your kubeconfig)")
-	cmd.Flags().StringVar(&f.account, "service-account", f.account, "ServiceAccount of the agents")
-	flags.Duration(cmd, &f.duration, "duration", f.duration, "time until which the host has to use the credentials for the first time")
-	cmd.Flags().StringVarP(&f.file, "output-file", "o", "-", "file to write, with mode 0600; - is standard output")
-	_ = cmd.MarkFlagRequired("node") // it was just added
-	return cmd
-}
-
-func (a *app) runAgentToken(ctx context.Context, f tokenFlags) error {
-	if f.duration < 10*time.Minute {
-		return fmt.Errorf("--duration %s is too short: use 10m or more", f.duration)
-	}
-	cfg, err := f.access.Config()
-	if err != nil {
-		return err
-	}
-	c, err := credentials.Issue(ctx, cfg, nodetoken.Request{Namespace: v1alpha1.AgentNamespace, Account: f.account, Node: f.node, Lifetime: f.duration})
-	if err != nil {
-		return err
-	}
-	c.Cluster.Server = cmp.Or(f.server, c.Cluster.Server)
-	text, err := c.Kubeconfig("")
-	if err != nil {
-		return err
-	}
-	if f.file == "-" {
-		_, err = a.Out.Write(text)
-		return err
-	}
-	if err := state.ReplaceFile(f.file, text); err != nil {
-		return fmt.Errorf("cannot write the kubeconfig: %w", err)
-	}
-	a.out.Print("wrote %s, which is valid until %s", f.file, c.Claims.Expires.UTC().Format(time.RFC3339))
-	return nil
-}
-
-// installFlags are the flags of agent install.
-type installFlags struct {
+// An agentInstall is agent install.
+type agentInstall struct {
+	shared
+	host                     place.Flags
 	kubeconfig, node, binary string
 }
 
-func (a *app) agentInstall() *cobra.Command {
-	f := installFlags{node: a.NodeName}
+func newAgentInstall(s shared) *cobra.Command {
+	c := agentInstall{shared: s}
 	cmd := &cobra.Command{
 		Use:   "install [-- NODEAGENT-FLAG ...]",
 		Short: "Install or upgrade the agent as a service of this host, and start it",
@@ -113,52 +67,61 @@ func (a *app) agentInstall() *cobra.Command {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 				return fmt.Errorf("unexpected argument %q: put flags of nodeagent after --", args[0])
 			}
-			return a.withHost(func(h Host) error { return a.runAgentInstall(cmd.Context(), hostservice.Service{Host: h}, f, args) })
+			return c.run(cmd.Context(), args)
 		},
 	}
-	a.addHost(cmd)
-	cmd.Flags().StringVar(&f.node, "node-name", f.node, "name of this host's Node (default $NODE_NAME)")
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig from fettle agent token, or - for standard input; it may be omitted to upgrade")
-	cmd.Flags().StringVar(&f.binary, "binary", "", "program to install (default: nodeagent in the directory of this program)")
+	c.host.AddHost(cmd, s.Hosts)
+	cmd.Flags().StringVar(&c.node, "node-name", s.NodeName, "name of this host's Node (default $NODE_NAME)")
+	cmd.Flags().StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig from fettle agent token, or - for standard input; it may be omitted to upgrade")
+	cmd.Flags().StringVar(&c.binary, "binary", "", "program to install (default: nodeagent in the directory of this program)")
 	_ = cmd.MarkFlagFilename("kubeconfig") // it was just added
 	_ = cmd.MarkFlagFilename("binary")
 	return cmd
 }
 
-func (a *app) runAgentInstall(ctx context.Context, s hostservice.Service, f installFlags, args []string) error {
-	if f.node == "" {
-		return errors.New("--node-name is missing: set it to the name of this host's Node")
-	}
-	binary, err := a.binary(f.binary)
-	if err != nil {
-		return err
-	}
-	spec := hostservice.Spec{Node: f.node, Args: args, Binary: func() (io.ReadCloser, error) { return os.Open(binary) }}
-	if f.kubeconfig != "" {
-		text, err := a.readArgument(f.kubeconfig)
-		if err != nil {
-			return fmt.Errorf("cannot read --kubeconfig: %w", err)
-		}
-		c, err := credentials.Parse(text, f.node, time.Now())
+func (c *agentInstall) run(ctx context.Context, args []string) error {
+	return c.withHost(c.host, func(at place.Place, h place.Host) error {
+		spec, err := c.spec(at, args)
 		if err != nil {
 			return err
 		}
-		spec.Credentials = &c
-	}
-	written, err := s.Install(ctx, spec)
-	for _, file := range written {
-		a.out.Print("wrote %s", file)
-	}
-	if err == nil {
-		a.out.Print("the agent of Node %s is installed as %s", f.node, hostservice.Name)
-	}
-	return err
+		written, err := hostservice.Service{Host: h}.Install(ctx, spec)
+		for _, file := range written {
+			c.out.Print("wrote %s", file)
+		}
+		if err == nil {
+			c.out.Print("the agent of Node %s is installed as %s", c.node, hostservice.Name)
+		}
+		return err
+	})
 }
 
-// binary returns the path of the agent to install.
-func (a *app) binary(flag string) (string, error) {
-	if flag != "" {
-		return a.place.local(flag)
+// spec returns what is installed.
+func (c *agentInstall) spec(at place.Place, args []string) (spec hostservice.Spec, err error) {
+	if c.node == "" {
+		return spec, errors.New("--node-name is missing: set it to the name of this host's Node")
+	}
+	binary, err := c.program(at)
+	if err != nil {
+		return spec, err
+	}
+	spec = hostservice.Spec{Node: c.node, Args: args, Binary: func() (io.ReadCloser, error) { return os.Open(binary) }}
+	if c.kubeconfig == "" {
+		return spec, nil
+	}
+	text, err := c.readKubeconfig(at)
+	if err != nil {
+		return spec, fmt.Errorf("cannot read --kubeconfig: %w", err)
+	}
+	read, err := credentials.Parse(text, c.node, time.Now())
+	spec.Credentials = &read
+	return spec, err
+}
+
+// program returns the path of the agent to install.
+func (c *agentInstall) program(at place.Place) (string, error) {
+	if c.binary != "" {
+		return at.Local(c.binary)
 	}
 	own, err := os.Executable()
 	if err != nil {
@@ -171,20 +134,26 @@ func (a *app) binary(flag string) (string, error) {
 	return binary, nil
 }
 
-// readArgument reads a file that a flag names, or standard input.
-func (a *app) readArgument(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(a.In)
+func (c *agentInstall) readKubeconfig(at place.Place) ([]byte, error) {
+	if c.kubeconfig == "-" {
+		return io.ReadAll(c.In)
 	}
-	local, err := a.place.local(name)
+	local, err := at.Local(c.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	return os.ReadFile(local)
 }
 
-func (a *app) agentUninstall() *cobra.Command {
-	var purge bool
+// An agentUninstall is agent uninstall.
+type agentUninstall struct {
+	shared
+	host  place.Flags
+	purge bool
+}
+
+func newAgentUninstall(s shared) *cobra.Command {
+	c := agentUninstall{shared: s}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Stop and remove the service of this host; what it manages stays",
@@ -193,35 +162,35 @@ func (a *app) agentUninstall() *cobra.Command {
 			"where this one ended.",
 		Example: "  fettle agent uninstall",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withHost(func(h Host) error { return a.runAgentUninstall(cmd.Context(), h, purge) })
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	a.addHost(cmd)
-	cmd.Flags().BoolVar(&purge, "purge", false, "also remove the agent's state and the bucket with replaced files")
+	c.host.AddHost(cmd, s.Hosts)
+	cmd.Flags().BoolVar(&c.purge, "purge", false, "also remove the agent's state and the bucket with replaced files")
 	return cmd
 }
 
-func (a *app) runAgentUninstall(ctx context.Context, h Host, purge bool) error {
-	removed, err := hostservice.Service{Host: h}.Uninstall(ctx)
-	for _, file := range removed {
-		a.out.Print("removed %s", file)
-	}
-	if err != nil {
-		return err
-	}
-	if len(removed) == 0 {
-		a.out.Print("no service is installed on this host")
-	}
-	if !purge {
-		return nil
-	}
-	return a.purgeState(h)
+func (c *agentUninstall) run(ctx context.Context) error {
+	return c.withHost(c.host, func(at place.Place, h place.Host) error {
+		removed, err := hostservice.Service{Host: h}.Uninstall(ctx)
+		for _, file := range removed {
+			c.out.Print("removed %s", file)
+		}
+		if err != nil {
+			return err
+		}
+		if len(removed) == 0 {
+			c.out.Print("no service is installed on this host")
+		}
+		if !c.purge {
+			return nil
+		}
+		return c.purgeState(at, h)
+	})
 }
 
 // purgeState removes the state directory, unless it is in use.
-func (a *app) purgeState(h Host) error {
-	dir, err := a.place.stateDir("")
+func (c *agentUninstall) purgeState(at place.Place, h place.Host) error {
+	dir, err := at.StateDir()
 	if err != nil {
 		return err
 	}
@@ -238,49 +207,56 @@ func (a *app) purgeState(h Host) error {
 	if err := h.RemoveAll(state.DefaultDir); err != nil {
 		return fmt.Errorf("cannot remove the state: %w", err)
 	}
-	a.out.Print("removed %s", state.DefaultDir)
+	c.out.Print("removed %s", state.DefaultDir)
 	return nil
 }
 
-func (a *app) agentStatus() *cobra.Command {
+// An agentStatus is agent status.
+type agentStatus struct {
+	shared
+	host place.Flags
+}
+
+func newAgentStatus(s shared) *cobra.Command {
+	c := agentStatus{shared: s}
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the service of this host, and which agent acts on the host",
 		Example: "  fettle agent status",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withHost(func(h Host) error { return a.runAgentStatus(cmd.Context(), hostservice.Service{Host: h}) })
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	a.addHost(cmd)
+	c.host.AddHost(cmd, s.Hosts)
 	return cmd
 }
 
-func (a *app) runAgentStatus(ctx context.Context, s hostservice.Service) error {
-	is, err := s.Status(ctx)
-	if err != nil {
-		return err
-	}
-	dir, err := a.place.stateDir("")
-	if err != nil {
-		return err
-	}
-	holder, acts, err := state.ActingAgent(dir)
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"service", is.String()}}
-	if is.Installed {
-		rows = append(rows, []string{"credentials", is.Credentials(time.Now())})
-	}
-	acting := "none"
-	if acts {
-		acting = cmp.Or(holder, "unknown")
-	}
-	rows = append(rows, []string{"acting agent", acting})
-	if why := state.Disabled(dir); why != nil {
-		rows = append(rows, []string{"runs", why.Error()})
-	}
-	a.out.Table(rows)
-	return nil
+func (c *agentStatus) run(ctx context.Context) error {
+	return c.withHost(c.host, func(at place.Place, h place.Host) error {
+		is, err := hostservice.Service{Host: h}.Status(ctx)
+		if err != nil {
+			return err
+		}
+		dir, err := at.StateDir()
+		if err != nil {
+			return err
+		}
+		holder, acts, err := state.ActingAgent(dir)
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"service", is.String()}}
+		if is.Installed {
+			rows = append(rows, []string{"credentials", is.Credentials(time.Now())})
+		}
+		acting := "none"
+		if acts {
+			acting = cmp.Or(holder, "unknown")
+		}
+		rows = append(rows, []string{"acting agent", acting})
+		if why := state.Disabled(dir); why != nil {
+			rows = append(rows, []string{"runs", why.Error()})
+		}
+		c.out.Table(rows)
+		return nil
+	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/engine/report"
-	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 )
 
@@ -239,9 +239,8 @@ func TestInterruptedRunFails(t *testing.T) {
 	stop()
 	var out, stderr bytes.Buffer
 	cmd := cli.Command(cli.Options{
-		Kinds:    providers.Kinds(),
-		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
-		In:       strings.NewReader(file("a", "path: /etc/a, content: x")), Out: &out, Err: &stderr,
+		Kinds: providers.Kinds(), Hosts: roots(),
+		Streams: program.Streams{In: strings.NewReader(file("a", "path: /etc/a, content: x")), Out: &out, Err: &stderr},
 	})
 	cmd.SetArgs([]string{"apply", "-f", "-", "--root", emptyRoot(t)})
 	if err := cmd.ExecuteContext(ctx); err == nil || err.Error() != "stopped by a signal before the end; run it again" {

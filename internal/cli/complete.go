@@ -2,67 +2,72 @@ package cli
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/facts"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
+// hostKinds completes words with the kinds of the host that the flags of a command select.
+type hostKinds struct {
+	shared
+	host  place.Flags
+	types typeFlags
+}
+
 // completeKind completes the first argument with kinds.
-func (a *app) completeKind(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (k *hostKinds) completeKind(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var kinds []cobra.Completion
-	for _, k := range a.knownKinds(cmd) {
-		summary, _, _ := strings.Cut(k.Describe().Doc, "\n")
-		kinds = append(kinds, cobra.CompletionWithDesc(strings.ToLower(k.Name()), strings.TrimLeft(summary, "# ")))
+	for _, known := range k.known(cmd.Context()) {
+		summary, _, _ := strings.Cut(known.Describe().Doc, "\n")
+		kinds = append(kinds, cobra.CompletionWithDesc(strings.ToLower(known.Name()), strings.TrimLeft(summary, "# ")))
 	}
 	return kinds, cobra.ShellCompDirectiveNoFileComp
 }
 
-// knownKinds returns the built-in kinds and those of installed types that have no fault.
-func (a *app) knownKinds(cmd *cobra.Command) (all []resource.Kind) {
-	all = a.Kinds
-	_ = a.withHost(func(h Host) error { // without a host, only the built-in kinds are known
-		all, _, _ = a.installed(cmd.Context(), h, "")
+// known returns the built-in kinds and those of installed types that have no fault.
+func (k *hostKinds) known(ctx context.Context) (all []resource.Kind) {
+	all = k.Kinds
+	_ = k.withHost(k.host, func(at place.Place, h place.Host) error { // without a host, only the built-in kinds are known
+		all, _, _ = k.installedKinds(ctx, k.types, at, h)
 		return nil
 	})
 	return all
 }
 
 // completeResource completes kinds, then names, then attributes.
-func (a *app) completeResource(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (k *hostKinds) completeResource(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return a.completeKind(cmd, args, word)
+		return k.completeKind(cmd, args, word)
 	}
-	k, err := selection.Kind(a.knownKinds(cmd), args[0])
+	kind, err := selection.Kind(k.known(cmd.Context()), args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	if len(args) == 1 {
-		return a.completeName(cmd.Context(), k)
+		return k.completeName(cmd.Context(), kind)
 	}
-	return completeAttribute(k, args[2:])
+	return completeAttribute(kind, args[2:])
 }
 
 // completeName completes the instances of a kind, or paths for a kind without instances.
-func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if k.Describe().Namevar == "path" {
+func (k *hostKinds) completeName(ctx context.Context, kind resource.Kind) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if kind.Describe().Namevar == "path" {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var names []cobra.Completion
-	err := a.withHost(func(h Host) error {
+	err := k.withHost(k.host, func(_ place.Place, h place.Host) error {
 		known, _ := facts.Gather(ctx, h)
-		all, err := k.Instances(ctx, known, resource.Call{}.Reader(h), "")
+		all, err := kind.Instances(ctx, known, resource.Call{}.Reader(h), "")
 		for _, i := range all {
 			names = append(names, i.Namevar)
 		}
@@ -73,6 +78,18 @@ func (a *app) completeName(ctx context.Context, k resource.Kind) ([]cobra.Comple
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeProvider completes the providers of the kind in the arguments.
+func (k *hostKinds) completeProvider(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	kind, err := selection.Kind(k.known(cmd.Context()), args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return kind.Describe().Providers, cobra.ShellCompDirectiveNoFileComp
 }
 
 // unprintable reports whether a name can't be printed unescaped, and so can't be completed.
@@ -92,90 +109,25 @@ func completeAttribute(k resource.Kind, given []string) ([]cobra.Completion, cob
 }
 
 // completeRef completes the resources of local manifests.
-func (a *app) completeRef(from *source.Request) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		local := source.Request{Recursive: from.Recursive}
-		for _, f := range from.Files {
-			if f != "-" && !strings.Contains(f, "://") && !slices.Contains(local.Files, f) { // cobra parses the flags twice
-				local.Files = append(local.Files, f)
-			}
-		}
-		set := a.readManifests(cmd.Context(), local, nil) // completes the readable ones
-		var refs []cobra.Completion
-		for _, r := range set.Resources() {
-			if ref := selection.RefOf(r).String(); !slices.Contains(given, ref) {
-				refs = append(refs, ref)
-			}
-		}
-		slices.Sort(refs)
-		return refs, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeProvider completes the providers of the kind in the arguments.
-func (a *app) completeProvider(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	k, err := selection.Kind(a.knownKinds(cmd), args[0])
+func (c *runCommand) completeRef(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	at, err := c.host.Place()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return k.Describe().Providers, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeFact completes facts, level by level.
-func (a *app) completeFact(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	err := a.withHost(func(h Host) error {
-		known, _ := facts.Gather(cmd.Context(), h)
-		names = factNames(known, word)
-		return nil
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-}
-
-// factNames are the facts on the level of the word so far.
-func factNames(known resource.Facts, word string) []cobra.Completion {
-	above, level := "", any(map[string]any(known))
-	if dot := strings.LastIndexByte(word, '.'); dot >= 0 {
-		above = word[:dot+1]
-		level, _ = known.Get(word[:dot])
-	}
-	m, _ := level.(map[string]any)
-	var names []cobra.Completion
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		names = append(names, above+name)
-	}
-	return slices.DeleteFunc(names, unprintable)
-}
-
-// completeSum completes the sums and paths in the bucket.
-func (a *app) completeSum(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var sums []cobra.Completion
-	dir, _ := cmd.Flags().GetString("state-dir") // the default if it is not set
-	err := a.withHostAndBucket(&bucketFlags{stateDir: dir}, func(_ Host, b *bucket.Bucket) error {
-		all, err := b.List()
-		for _, e := range all {
-			if strings.HasPrefix(word, "/") {
-				sums = append(sums, slices.DeleteFunc(e.Paths, unprintable)...)
-			} else {
-				sums = append(sums, cobra.CompletionWithDesc(e.Sum, text.Line(strings.Join(e.Paths, " "))))
-			}
+	local := sourceFlags{types: c.sources.types}
+	local.request.Recursive = c.sources.request.Recursive
+	for _, f := range c.sources.request.Files {
+		if f != "-" && !strings.Contains(f, "://") && !slices.Contains(local.request.Files, f) { // cobra parses the flags twice
+			local.request.Files = append(local.request.Files, f)
 		}
-		return err
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return sums, cobra.ShellCompDirectiveNoFileComp
+	set := c.readManifests(cmd.Context(), local, at, nil) // completes the readable ones
+	var refs []cobra.Completion
+	for _, r := range set.Resources() {
+		if ref := selection.RefOf(r).String(); !slices.Contains(given, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	slices.Sort(refs)
+	return refs, cobra.ShellCompDirectiveNoFileComp
 }

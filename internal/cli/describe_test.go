@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/providers"
 )
 
@@ -121,7 +122,7 @@ func TestDescriptionsHaveRelationsAndValueSources(t *testing.T) {
 func TestDescriptionsAreWrappedToTheTerminal(t *testing.T) {
 	root := emptyRoot(t)
 	for width, want := range map[int]int{0: 80, 60: 60, 120: 120} {
-		one := invoke(t, cli.Options{Width: width}, []string{"describe", "user", "--root", root})
+		one := invoke(t, cli.Options{Streams: program.Streams{Width: width}}, []string{"describe", "user", "--root", root})
 		prose, _, _ := strings.Cut(one.out, "\nEXAMPLE")
 		longest := 0
 		for _, line := range lines(prose) {

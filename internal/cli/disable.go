@@ -7,11 +7,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli/job"
+	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
-func (a *app) disable() *cobra.Command {
-	var dir string
+// A disableCommand is disable.
+type disableCommand struct {
+	shared
+	host place.Flags
+}
+
+func newDisable(s shared) *cobra.Command {
+	c := disableCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "disable [REASON]",
 		Short: "Prevent agents from running on this host until fettle enable",
@@ -20,56 +27,55 @@ func (a *app) disable() *cobra.Command {
 			"note.",
 		Example: "  fettle disable \"the disk is being replaced\"",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withStateDir(dir, func(dir string) error {
-				if err := state.Disable(dir, append(args, "")[0], time.Now()); err != nil {
-					return job.ExplainPermission(err)
-				}
-				a.out.Print("runs are disabled on this host")
-				return nil
-			})
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return c.run(append(args, "")[0]) },
 	}
-	a.addStateDir(cmd, &dir)
+	c.host.Add(cmd, s.Hosts)
 	return cmd
 }
 
-func (a *app) enable() *cobra.Command {
-	var dir string
+func (c *disableCommand) run(reason string) error {
+	return c.Hosts.WithState(c.host, c.out.Tracer(), func(dir string) error {
+		if err := state.Disable(dir, reason, time.Now()); err != nil {
+			return job.ExplainPermission(err)
+		}
+		c.out.Print("runs are disabled on this host")
+		return nil
+	})
+}
+
+// An enableCommand is enable.
+type enableCommand struct {
+	shared
+	host place.Flags
+}
+
+func newEnable(s shared) *cobra.Command {
+	c := enableCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:     "enable",
 		Short:   "Allow agents to run on this host again",
 		Example: "  fettle enable",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withStateDir(dir, func(dir string) error {
-				was, disabled := errors.AsType[*state.DisabledError](state.Disabled(dir))
-				if err := state.Enable(dir); err != nil {
-					return job.ExplainPermission(err)
-				}
-				switch {
-				case !disabled:
-					a.out.Print("runs were not disabled on this host")
-				case was.Since.IsZero():
-					a.out.Print("runs are enabled on this host again")
-				default:
-					a.out.Print("runs are enabled on this host again, after %s", time.Since(was.Since).Round(time.Second))
-				}
-				return nil
-			})
-		},
+		RunE:    func(*cobra.Command, []string) error { return c.run() },
 	}
-	a.addStateDir(cmd, &dir)
+	c.host.Add(cmd, s.Hosts)
 	return cmd
 }
 
-// withStateDir calls f with the state directory of the host.
-func (a *app) withStateDir(flag string, f func(dir string) error) error {
-	return a.withHost(func(Host) error { // a place that is no host has no state either
-		dir, err := a.place.stateDir(flag)
-		if err != nil {
-			return err
+func (c *enableCommand) run() error {
+	return c.Hosts.WithState(c.host, c.out.Tracer(), func(dir string) error {
+		was, disabled := errors.AsType[*state.DisabledError](state.Disabled(dir))
+		if err := state.Enable(dir); err != nil {
+			return job.ExplainPermission(err)
 		}
-		return f(dir)
+		switch {
+		case !disabled:
+			c.out.Print("runs were not disabled on this host")
+		case was.Since.IsZero():
+			c.out.Print("runs are enabled on this host again")
+		default:
+			c.out.Print("runs are enabled on this host again, after %s", time.Since(was.Since).Round(time.Second))
+		}
+		return nil
 	})
 }

@@ -6,79 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/internal/cli"
-	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/providers"
 )
 
 func command(o cli.Options) *cobra.Command {
 	o.Kinds = providers.Kinds()
-	o.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	o.Hosts = roots()
 	return cli.Command(o)
-}
-
-// all returns a command and its subcommands, except for those that cobra adds, and hidden ones.
-func all(cmd *cobra.Command) []*cobra.Command {
-	out := []*cobra.Command{cmd}
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			out = append(out, all(c)...)
-		}
-	}
-	return out
-}
-
-func TestHelpExamplesAreValidCalls(t *testing.T) {
-	for _, documented := range append(all(command(cli.Options{})), all(command(cli.Options{Plugin: true}))...) {
-		t.Run(documented.CommandPath(), func(t *testing.T) {
-			var calls int
-			for line := range strings.Lines(documented.Example) {
-				line = strings.TrimSpace(line)
-				if line == "" || strings.HasPrefix(line, "#") {
-					continue
-				}
-				calls++
-				takes(t, documented.Root(), line)
-			}
-			if calls == 0 {
-				t.Error("the help has no example")
-			}
-			if documented.Short == "" {
-				t.Error("the help has no description")
-			}
-		})
-	}
-}
-
-// takes fails the test unless a shell line is a call of a root command that parses.
-func takes(t *testing.T, root *cobra.Command, line string) {
-	t.Helper()
-	own, _, _ := strings.Cut(line, " | ")
-	own, _, _ = strings.Cut(own, " < ")
-	own, _, _ = strings.Cut(own, " > ")
-	call, own := root.CommandPath(), own+" "
-	if !strings.HasPrefix(own, call+" ") {
-		t.Errorf("%s: not a call of %s", line, call)
-		return
-	}
-	words, err := shellquote.Split(strings.TrimPrefix(own, call))
-	if err != nil {
-		t.Errorf("%s: %v", line, err)
-		return
-	}
-	cmd, rest, err := command(cli.Options{Plugin: call == "kubectl fettle"}).Find(words)
-	if err == nil {
-		err = cmd.ParseFlags(rest)
-	}
-	if err == nil {
-		err = cmd.ValidateArgs(cmd.Flags().Args())
-	}
-	if err != nil || !cmd.Runnable() {
-		t.Errorf("%s: %v", line, err)
-	}
 }
 
 func TestCompletion(t *testing.T) {
@@ -137,11 +75,11 @@ func TestColorDefaultsToTerminalsOnly(t *testing.T) {
 		colors bool
 	}{
 		"pipes":                     {cli.Options{}, nil, false},
-		"a terminal":                {cli.Options{OutTerminal: true}, nil, true},
-		"a terminal with NO_COLOR":  {cli.Options{OutTerminal: true, NoColor: true}, nil, false},
-		"only stderr is a terminal": {cli.Options{ErrTerminal: true}, nil, false},
-		"always":                    {cli.Options{NoColor: true}, []string{"--color=always"}, true},
-		"never":                     {cli.Options{OutTerminal: true}, []string{"--color", "never"}, false},
+		"a terminal":                {cli.Options{Streams: program.Streams{OutTerminal: true}}, nil, true},
+		"a terminal with NO_COLOR":  {cli.Options{Streams: program.Streams{OutTerminal: true, NoColor: true}}, nil, false},
+		"only stderr is a terminal": {cli.Options{Streams: program.Streams{ErrTerminal: true}}, nil, false},
+		"always":                    {cli.Options{Streams: program.Streams{NoColor: true}}, []string{"--color=always"}, true},
+		"never":                     {cli.Options{Streams: program.Streams{OutTerminal: true}}, []string{"--color", "never"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, stderr strings.Builder
@@ -164,7 +102,7 @@ func TestColorDefaultsToTerminalsOnly(t *testing.T) {
 func TestProgressLineIsErased(t *testing.T) {
 	var out, stderr strings.Builder
 	in := file("a", "path: /etc/a, content: x") + file("b", "path: /etc/b, content: x, require: [File/a]") + file("c", "path: /etc/c, content: x, require: [File/b]")
-	cmd := command(cli.Options{ErrTerminal: true, In: strings.NewReader(in), Out: &out, Err: &stderr})
+	cmd := command(cli.Options{Streams: program.Streams{ErrTerminal: true, In: strings.NewReader(in), Out: &out, Err: &stderr}})
 	cmd.SetArgs([]string{"apply", "-f", "-", "--root", emptyRoot(t)})
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/fettle-dev/fettle/internal/cli"
 )
 
 func TestReportsOfTheHostAreShown(t *testing.T) {
@@ -70,17 +68,6 @@ func TestReportsOfTheHostAreShown(t *testing.T) {
 	for _, line := range []string{"report list -o json", "report list -o yaml", "report show 1 -o json", "report show 1 -o yaml"} {
 		if got := call(strings.Fields(line)...); !strings.Contains(got.out, "File/a") || strings.Contains(got.out, "s3cret") || got.code != 0 {
 			t.Errorf("%s: %+v", line, got)
-		}
-	}
-}
-
-func TestPluginShowsReportsOfNodes(t *testing.T) {
-	t.Parallel()
-
-	for plugin, want := range map[bool]string{true: "show NODE [NUMBER]", false: "show [NUMBER]"} {
-		cmd, _, err := cli.Command(cli.Options{Plugin: plugin}).Find([]string{"report", "show"})
-		if err != nil || cmd.Use != want {
-			t.Errorf("as a plugin, %t: %q, %v", plugin, cmd.Use, err)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host"
-	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -116,8 +116,7 @@ func TestResourceRedactsSecretsFromProviders(t *testing.T) {
 	for _, words := range [][]string{{"doors"}, {"door", "a"}, {"door", "a", "code=s3cr3t"}} {
 		var out, stderr bytes.Buffer
 		cmd := cli.Command(cli.Options{
-			Kinds: []resource.Kind{bound.Kind(&doors)}, Out: &out, Err: &stderr,
-			OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+			Kinds: []resource.Kind{bound.Kind(&doors)}, Hosts: roots(), Streams: program.Streams{Out: &out, Err: &stderr},
 		})
 		cmd.SetArgs(append([]string{"resource", "--root", emptyRoot(t)}, words...))
 		err := cmd.ExecuteContext(t.Context())

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 )
@@ -23,29 +26,28 @@ type outcome struct {
 // fettle runs the command in process, on real hosts.
 func fettle(t testing.TB, stdin string, args ...string) outcome {
 	t.Helper()
-	return invoke(t, cli.Options{In: strings.NewReader(stdin)}, args)
+	return invoke(t, cli.Options{Streams: program.Streams{In: strings.NewReader(stdin)}}, args)
 }
 
-// kubectlFettle runs the plugin in process.
-func kubectlFettle(t testing.TB, stdin string, args ...string) outcome {
-	t.Helper()
-	return invoke(t, cli.Options{In: strings.NewReader(stdin), Plugin: true}, args)
+// roots opens real hosts.
+func roots() place.Hosts {
+	return place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }}
 }
 
 func invoke(t testing.TB, options cli.Options, args []string) outcome {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	options.Kinds = providers.Kinds()
-	options.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	options.Hosts = roots()
 	options.Out, options.Err = &out, &stderr
 	err := cli.Run(t.Context(), options, args)
 	o := outcome{out: out.String(), err: stderr.String()}
-	var exit cli.Exit
+	var exit output.Exit
 	switch {
 	case errors.As(err, &exit):
 		o.code = int(exit)
 	case err != nil:
-		o.code, o.err = 1, o.err+"fettle: "+cli.Message(err)+"\n"
+		o.code, o.err = 1, o.err+"fettle: "+program.Message(err)+"\n"
 	}
 	return o
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
@@ -63,7 +65,8 @@ func TestPlanGivesNoAccessToTypesOfTheManifests(t *testing.T) {
 		w := &watched{Host: h}
 		var out, stderr bytes.Buffer
 		err = cli.Run(t.Context(), cli.Options{
-			Kinds: providers.Kinds(), OpenHost: func(string) (cli.Host, error) { return w, nil }, Out: &out, Err: &stderr,
+			Kinds: providers.Kinds(), Streams: program.Streams{Out: &out, Err: &stderr},
+			Hosts: place.Hosts{Root: func(string) (place.Host, error) { return w, nil }},
 		}, append(strings.Fields(test.args), "--root", root))
 		if err != nil || len(w.confined) == 0 || strings.Contains(stderr.String(), warning) == test.access {
 			t.Errorf("%s: %v, %d programs\n%s%s", test.args, err, len(w.confined), out.String(), stderr.String())

@@ -9,6 +9,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/cli/typebuild"
 	"github.com/fettle-dev/fettle/internal/cli/typenew"
 	"github.com/fettle-dev/fettle/internal/cli/typeprint"
@@ -22,7 +25,7 @@ import (
 	"github.com/fettle-dev/fettle/sdk"
 )
 
-func (a *app) types() *cobra.Command {
+func newType(s shared) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "type",
 		Short: "Develop external types: kinds that a program of your own manages",
@@ -30,13 +33,48 @@ func (a *app) types() *cobra.Command {
 			"  fettle type test note\n" +
 			"  fettle type build note | kubectl apply -f -",
 	}
-	cmd.AddCommand(a.typeNew(), a.typeTest(), a.typeBuild(), a.typePush())
+	cmd.AddCommand(newTypeNew(s), newTypeTest(s), newTypeBuild(s), newTypePush(s))
 	return cmd
 }
 
-func (a *app) typeNew() *cobra.Command {
-	language := "python"
-	var from adopted
+// withCopy opens a copy of this machine's files for the duration of do.
+func (s shared) withCopy(do func(place.Host) error) error {
+	if s.CopyOfRoot == nil {
+		return errors.New("this program cannot make a copy of the machine's files")
+	}
+	return s.CopyOfRoot(func(root string) error {
+		h, err := s.Hosts.Root(root)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Close() }() // nothing is buffered
+		return do(h)
+	})
+}
+
+// buildTypes reads the types of an author. ref replaces their source unless it is "".
+func (s shared) buildTypes(ctx context.Context, name, ref string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
+	return typebuild.Types(ctx, name, ref, s.printed)
+}
+
+// printed returns what a command of a DSC manifest prints. It is run in a copy of the machine's files.
+func (s shared) printed(ctx context.Context, c dscbuild.Command) (output []byte, err error) {
+	err = s.withCopy(func(h place.Host) error {
+		output, err = typeprint.Print(ctx, h, c)
+		return err
+	})
+	return output, err
+}
+
+// A typeNew is type new.
+type typeNew struct {
+	shared
+	language                string
+	puppet, module, ansible string // the type of another tool; empty if the type has a program of its own
+}
+
+func newTypeNew(s shared) *cobra.Command {
+	c := typeNew{shared: s}
 	cmd := &cobra.Command{
 		Use:   "new KIND [NAME [ATTRIBUTE=VALUE...]]",
 		Short: "Write a directory with a type and its program, to begin with",
@@ -52,23 +90,13 @@ func (a *app) typeNew() *cobra.Command {
 			"  fettle type new Line motd path=/etc/motd line=hello --ansible lineinfile",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := a.newFiles(cmd.Context(), args, language, from)
-			if err != nil {
-				return err
-			}
-			written, err := typenew.Write(strings.ToLower(args[0]), files)
-			for _, name := range written {
-				a.out.Print("wrote %s", name)
-			}
-			return err
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&language, "language", language, "language of the program: "+strings.Join(scaffold.Languages(), " or "))
-	f.StringVar(&from.puppet, "puppet", "", "Puppet type that the resources have")
-	f.StringVar(&from.ansible, "ansible", "", "Ansible module that the resources run")
-	f.StringVar(&from.module, "module", "", "directory of the module with the Puppet type; its lib becomes part of the type")
+	f.StringVar(&c.language, "language", "python", "language of the program: "+strings.Join(scaffold.Languages(), " or "))
+	f.StringVar(&c.puppet, "puppet", "", "Puppet type that the resources have")
+	f.StringVar(&c.ansible, "ansible", "", "Ansible module that the resources run")
+	f.StringVar(&c.module, "module", "", "directory of the module with the Puppet type; its lib becomes part of the type")
 	flags.Complete(cmd, "language", scaffold.Languages()...)
 	cmd.MarkFlagsMutuallyExclusive("language", "puppet", "ansible")
 	cmd.MarkFlagsMutuallyExclusive("ansible", "module")
@@ -76,46 +104,45 @@ func (a *app) typeNew() *cobra.Command {
 	return cmd
 }
 
-// An adopted type is one of another tool; empty if the type has a program of its own.
-type adopted struct{ puppet, module, ansible string }
-
-// request returns what describes the type.
-func (f adopted) request(args []string) typenew.Request {
-	r := typenew.Request{Kind: args[0], Describer: sdk.PuppetDescriber(), Type: f.puppet, Module: f.module, Example: args[1:]}
-	if f.ansible != "" {
-		r.Describer, r.Type = sdk.AnsibleDescriber(), f.ansible
+func (c *typeNew) run(ctx context.Context, kind string, example []string) error {
+	files, err := c.files(ctx, kind, example)
+	if err != nil {
+		return err
 	}
-	return r
+	written, err := typenew.Write(strings.ToLower(kind), files)
+	for _, name := range written {
+		c.out.Print("wrote %s", name)
+	}
+	return err
 }
 
-// newFiles returns the files of a new type.
-func (a *app) newFiles(ctx context.Context, args []string, language string, from adopted) (files map[string]string, err error) {
-	if from.puppet == "" && from.ansible == "" {
-		if len(args) > 1 || from.module != "" {
+// files returns the files of a new type.
+func (c *typeNew) files(ctx context.Context, kind string, example []string) (files map[string]string, err error) {
+	if c.puppet == "" && c.ansible == "" {
+		if len(example) > 0 || c.module != "" {
 			return nil, errors.New("the attributes of an example need --puppet or --ansible, and --module needs --puppet")
 		}
-		return scaffold.Files(args[0], language)
+		return scaffold.Files(kind, c.language)
 	}
-	if a.CopyOfRoot == nil {
-		return nil, errNoCopy
+	r := typenew.Request{Kind: kind, Describer: sdk.PuppetDescriber(), Type: c.puppet, Module: c.module, Example: example}
+	if c.ansible != "" {
+		r.Describer, r.Type = sdk.AnsibleDescriber(), c.ansible
 	}
-	err = a.CopyOfRoot(func(root string) error {
-		h, err := a.OpenHost(root)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = h.Close() }() // nothing is buffered
-		files, err = typenew.Files(ctx, h, from.request(args))
+	err = c.withCopy(func(h place.Host) error {
+		files, err = typenew.Files(ctx, h, r)
 		return err
 	})
 	return files, err
 }
 
-// errNoCopy is about a program that is built without a way to copy the machine's files.
-var errNoCopy = errors.New("this program cannot make a copy of the machine's files")
+// A typeBuild is type build.
+type typeBuild struct {
+	shared
+	image string
+}
 
-func (a *app) typeBuild() *cobra.Command {
-	ref := ""
+func newTypeBuild(s shared) *cobra.Command {
+	c := typeBuild{shared: s}
 	cmd := &cobra.Command{
 		Use:   "build FILE|DIR",
 		Short: "Print a type and its CustomResourceDefinition, for Git and kubectl apply",
@@ -129,62 +156,48 @@ func (a *app) typeBuild() *cobra.Command {
 			"  fettle type build note --image registry.example.com/types/note:0.1.0@sha256:...\n" +
 			"  fettle type build service.dsc.resource.json",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			built, types, err := a.buildTypes(cmd.Context(), args[0], ref)
-			if err != nil {
-				return err
-			}
-			for i, d := range types.Definitions() {
-				if err := a.printType(d, built[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().StringVar(&ref, "image", "", "reference with a digest that type push printed: the program is in that image, rather than in the type")
+	cmd.Flags().StringVar(&c.image, "image", "", "reference with a digest that type push printed: the program is in that image, rather than in the type")
 	return cmd
 }
 
-// buildTypes reads the types of an author. ref replaces their source unless it is "".
-func (a *app) buildTypes(ctx context.Context, name, ref string) ([]*v1alpha1.ExternalType, manifest.Types, error) {
-	return typebuild.Types(ctx, name, ref, a.printed)
-}
-
-// printed returns what a command of a DSC manifest prints. It is run in a copy of the machine's files.
-func (a *app) printed(ctx context.Context, c dscbuild.Command) (output []byte, err error) {
-	if a.CopyOfRoot == nil {
-		return nil, errNoCopy
-	}
-	err = a.CopyOfRoot(func(root string) error {
-		h, err := a.OpenHost(root)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = h.Close() }() // nothing is buffered
-		output, err = typeprint.Print(ctx, h, c)
-		return err
-	})
-	return output, err
-}
-
-// printType prints the documents of a type.
-func (a *app) printType(d *definition.Definition, t *v1alpha1.ExternalType) error {
-	all, err := typebuild.Documents(d, t)
+func (c *typeBuild) run(ctx context.Context, name string) error {
+	built, types, err := c.buildTypes(ctx, name, c.image)
 	if err != nil {
 		return err
 	}
-	for _, document := range all {
-		a.out.Print("---")
-		if err := a.out.Encode(document, "yaml"); err != nil {
+	for i, d := range types.Definitions() {
+		if err := c.print(d, built[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) typePush() *cobra.Command {
-	var platforms []string
+// print prints the documents of a type.
+func (c *typeBuild) print(d *definition.Definition, t *v1alpha1.ExternalType) error {
+	all, err := typebuild.Documents(d, t)
+	if err != nil {
+		return err
+	}
+	for _, document := range all {
+		c.out.Print("---")
+		if err := c.out.Encode(document, flags.YAML); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A typePush is type push.
+type typePush struct {
+	shared
+	platforms []string
+}
+
+func newTypePush(s shared) *cobra.Command {
+	c := typePush{shared: s}
 	cmd := &cobra.Command{
 		Use:   "push FILE|DIR REGISTRY/REPOSITORY:TAG",
 		Short: "Push the program of a type to a registry, and print the reference for type build",
@@ -194,27 +207,33 @@ func (a *app) typePush() *cobra.Command {
 		Example: "  fettle type push note registry.example.com/types/note:0.1.0\n" +
 			"  fettle type push note registry.example.com/types/note:0.1.0 --platform linux/amd64=bin/amd64 --platform linux/arm64=bin/arm64",
 		Args: cobra.ExactArgs(2), //nolint:mnd // a directory and a reference
-		RunE: func(cmd *cobra.Command, args []string) error {
-			built, _, err := a.buildTypes(cmd.Context(), args[0], "")
-			if err != nil {
-				return err
-			}
-			files, err := typepush.Files(args[0], built, platforms)
-			if err != nil {
-				return err
-			}
-			ref, err := image.Push(cmd.Context(), args[1], files)
-			if err == nil {
-				a.out.Print("%s", ref)
-			}
-			return err
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1]) },
 	}
-	cmd.Flags().StringArrayVar(&platforms, "platform", nil, "OS/ARCHITECTURE=DIR: a directory with more files for hosts of that platform; may be repeated")
+	cmd.Flags().StringArrayVar(&c.platforms, "platform", nil, "OS/ARCHITECTURE=DIR: a directory with more files for hosts of that platform; may be repeated")
 	return cmd
 }
 
-func (a *app) typeTest() *cobra.Command {
+func (c *typePush) run(ctx context.Context, name, to string) error {
+	built, _, err := c.buildTypes(ctx, name, "")
+	if err != nil {
+		return err
+	}
+	files, err := typepush.Files(name, built, c.platforms)
+	if err != nil {
+		return err
+	}
+	ref, err := image.Push(ctx, to, files)
+	if err == nil {
+		c.out.Print("%s", ref)
+	}
+	return err
+}
+
+// A typeTest is type test.
+type typeTest struct{ shared }
+
+func newTypeTest(s shared) *cobra.Command {
+	c := typeTest{s}
 	return &cobra.Command{
 		Use:   "test FILE|DIR",
 		Short: "Check a type and its program, without changing this machine",
@@ -223,40 +242,35 @@ func (a *app) typeTest() *cobra.Command {
 			"stay: nothing else is separate, so a program that changes a service by its network changes it.",
 		Example: "  fettle type test note",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			built, types, err := a.buildTypes(cmd.Context(), args[0], "")
-			if err != nil {
-				return err
-			}
-			program, err := typepush.Local(args[0], built)
-			if err != nil {
-				return err
-			}
-			if a.CopyOfRoot == nil {
-				return errNoCopy
-			}
-			return a.CopyOfRoot(func(root string) error { return a.testTypes(cmd.Context(), root, types, program) })
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 }
 
-func (a *app) testTypes(ctx context.Context, root string, types manifest.Types, program image.Local) error {
-	h, err := a.OpenHost(root)
+func (c *typeTest) run(ctx context.Context, name string) error {
+	built, types, err := c.buildTypes(ctx, name, "")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = h.Close() }() // nothing is buffered
+	files, err := typepush.Local(name, built)
+	if err != nil {
+		return err
+	}
+	return c.withCopy(func(h place.Host) error { return c.print(typetest.Run(ctx, h, c.Kinds, types, files)) })
+}
+
+// print prints the results, of which a failed one fails the command.
+func (c *typeTest) print(results []typetest.Result) error {
 	failed := 0
-	for _, r := range typetest.Run(ctx, h, a.Kinds, types, program) {
+	for _, r := range results {
 		if r.Err == nil {
-			a.out.Print("ok    %s: %s", r.Kind, r.Name)
+			c.out.Print("ok    %s: %s", r.Kind, r.Name)
 			continue
 		}
 		failed++
-		a.out.Print("FAIL  %s: %s: %s", r.Kind, r.Name, Message(r.Err))
+		c.out.Print("FAIL  %s: %s: %s", r.Kind, r.Name, program.Message(r.Err))
 	}
 	if failed > 0 {
-		return Exit(1)
+		return output.Exit(1)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/cli"
-	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -30,18 +31,16 @@ func author(t *testing.T, dir, root string, args ...string) outcome {
 	t.Chdir(dir)
 	var out, stderr bytes.Buffer
 	err := cli.Run(t.Context(), cli.Options{
-		Kinds:      providers.Kinds(),
-		OpenHost:   func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		Kinds: providers.Kinds(), Hosts: roots(), Streams: program.Streams{Out: &out, Err: &stderr},
 		CopyOfRoot: func(use func(string) error) error { return use(root) },
-		Out:        &out, Err: &stderr,
 	}, args)
 	o := outcome{out: out.String(), err: stderr.String()}
-	var exit cli.Exit
+	var exit output.Exit
 	switch {
 	case errors.As(err, &exit):
 		o.code = int(exit)
 	case err != nil:
-		o.code, o.err = 1, o.err+"fettle: "+cli.Message(err)+"\n"
+		o.code, o.err = 1, o.err+"fettle: "+program.Message(err)+"\n"
 	}
 	return o
 }

@@ -13,15 +13,19 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/manifest"
-	"github.com/fettle-dev/fettle/internal/source"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-func (a *app) validate() *cobra.Command {
-	var sources source.Request
-	var format string
+// A validateCommand is validate.
+type validateCommand struct {
+	shared
+	sources sourceFlags
+	output  flags.Output
+}
+
+func newValidate(s shared) *cobra.Command {
+	c := validateCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "validate " + useSources,
 		Short: "Check manifests like an API server and the compiler, without either",
@@ -30,11 +34,11 @@ func (a *app) validate() *cobra.Command {
 			"plan reject the same resources, with the same messages.",
 		Example: "  fettle validate -f manifests/\n" +
 			"  fettle validate -k overlays/web -o json",
-		Args: onlySources(&sources),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runValidate(cmd.Context(), sources, format) },
+		Args: c.sources.only,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	a.addSources(cmd, &sources)
-	flags.Output(cmd, &format, "text, json or yaml", "text", "json", "yaml")
+	c.sources.add(cmd)
+	c.output.AddText(cmd)
 	return cmd
 }
 
@@ -60,46 +64,39 @@ func validationOf(resources int, faults []manifest.Fault, ignored []string) vali
 	return v
 }
 
-func (a *app) runValidate(ctx context.Context, sources source.Request, format string) error {
-	set := a.readManifests(ctx, sources, nil)
-	faults := slices.Concat(set.Faults, a.compileFaults(set))
-	if err := a.printValidation(validationOf(len(set.Documents)+set.Rejected, faults, set.Ignored), set, faults, format); err != nil || len(faults) == 0 {
+func (c *validateCommand) run(ctx context.Context) error {
+	set, err := c.readHere(ctx, c.sources)
+	if err != nil {
 		return err
 	}
-	return Exit(1)
+	faults := slices.Concat(set.Faults, c.compileFaults(set))
+	v := validationOf(len(set.Documents)+set.Rejected, faults, set.Ignored)
+	if err := c.output.Print(c.out, v, func() { c.print(v, set, faults) }); err != nil || len(faults) == 0 {
+		return err
+	}
+	return output.Exit(1)
 }
 
-// printValidation prints a result as text, or encoded for other programs.
-func (a *app) printValidation(v validation, set *manifest.Set, faults []manifest.Fault, format string) error {
-	if format != "text" {
-		return a.out.Encode(v, format)
-	}
-	a.warnFaults(faults)
-	a.warnIgnored(set)
+// print prints a result as text.
+func (c *validateCommand) print(v validation, set *manifest.Set, faults []manifest.Fault) {
+	c.warnFaults(faults)
+	c.warnIgnored(set)
 	if len(faults) > 0 {
-		a.out.Print("%s, %s", text.Count(v.Resources, "resource"), text.Count(len(faults), "fault"))
+		c.out.Print("%s, %s", text.Count(v.Resources, "resource"), text.Count(len(faults), "fault"))
 	} else {
-		a.out.Print("%s %s valid", text.Count(v.Resources, "resource"), text.Plural(v.Resources, "is", "are"))
-	}
-	return nil
-}
-
-// warnFaults prints faults, a line each.
-func (a *app) warnFaults(faults []manifest.Fault) {
-	for _, f := range faults {
-		a.out.WarnIn(output.Red, "%s", f)
+		c.out.Print("%s %s valid", text.Count(v.Resources, "resource"), text.Plural(v.Resources, "is", "are"))
 	}
 }
 
 // compileFaults compiles for any machine. Problems that depend on its facts and labels are left to the host, and
 // faults of the manifests are not repeated.
-func (a *app) compileFaults(set *manifest.Set) []manifest.Fault {
+func (c *validateCommand) compileFaults(set *manifest.Set) []manifest.Fault {
 	documents := map[v1alpha1.ResourceRef]manifest.Document{}
 	for _, d := range set.Documents {
 		documents[v1alpha1.RefOf(d.Resource)] = d
 	}
 	incomplete := slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" })
-	in := manifests.Input(set, a.kinds(set.Types, nil))
+	in := manifests.Input(set, c.kinds(set.Types, nil))
 	in.Nodes = []compiler.Node{{Any: true}}
 	_, problems := compiler.Local(in)
 	problems = slices.DeleteFunc(problems, func(p compiler.Problem) bool {
@@ -135,35 +132,4 @@ func mayBeUnread(reason string) bool {
 // nodes.
 func leftToTheCluster(reason string) bool {
 	return v1alpha1.WaitsForNode(reason) || reason == v1alpha1.ReasonDependsOnProblem || reason == v1alpha1.ReasonUnexposedSecret
-}
-
-// warnIgnored names the documents that are not Fettle's.
-func (a *app) warnIgnored(set *manifest.Set) {
-	for _, i := range set.Ignored {
-		a.out.Warn("note: ignored %s, which is not of fettle.dev", i)
-	}
-}
-
-func (a *app) graph() *cobra.Command {
-	var sources source.Request
-	cmd := &cobra.Command{
-		Use:   "graph " + useSources,
-		Short: "Print the graph of resources and their order, for Graphviz",
-		Long: "graph prints the resources of manifests and their relations in the DOT language of Graphviz. Relations that\n" +
-			"refresh are bold, automatic ones dashed, and cycles red.",
-		Example: "  fettle graph -f manifests/ | dot -Tsvg > graph.svg",
-		Args:    onlySources(&sources),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			set := a.readManifests(cmd.Context(), sources, nil)
-			a.warnIgnored(set)
-			a.warnFaults(set.Faults)
-			a.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, a.kinds(set.Types, nil))))))
-			if len(set.Faults) > 0 {
-				return Exit(1)
-			}
-			return nil
-		},
-	}
-	a.addSources(cmd, &sources)
-	return cmd
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/version"
 )
 
-func (a *app) version() *cobra.Command {
+func newVersion(s shared) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this program",
 		Example: "  fettle version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.out.Print("fettle version %s", version.String())
+			s.out.Print("fettle version %s", version.String())
 			return nil
 		},
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
-	"github.com/fettle-dev/fettle/internal/host/linux"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/state"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
@@ -47,7 +48,7 @@ func keepWith(t *testing.T, o cli.Options, root, stdin string, args ...string) *
 	t.Helper()
 	k := &keeper{t: t, root: root}
 	o.Kinds = providers.Kinds()
-	o.OpenHost = func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) }
+	o.Hosts = roots()
 	o.In, o.Out, o.Err = strings.NewReader(stdin), &k.out, &k.err
 	cmd := cli.Command(o)
 	cmd.SetArgs(append([]string{"apply", "--watch", "-f", "-", "--root", root}, args...))
@@ -135,7 +136,7 @@ func TestWatchShowsItsProgressOnATerminal(t *testing.T) {
 
 	root := emptyRoot(t)
 	in := file("a", `path: /etc/a, content: "hello\n"`) + file("b", "path: /no/such/b, content: x") + file("c", "path: /etc/c, noop: true, content: x")
-	k := keepWith(t, cli.Options{ErrTerminal: true}, root, in)
+	k := keepWith(t, cli.Options{Streams: program.Streams{ErrTerminal: true}}, root, in)
 	shows := func(want string) {
 		t.Helper()
 		k.until(want, func() bool { return k.screen() == want })
@@ -151,7 +152,7 @@ func TestWatchShowsItsProgressOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows(sums + "; 2 corrections, the last one at TIME of File/a")
-	if err := k.stop(); !errors.Is(err, cli.Exit(1)) || k.screen() != "" {
+	if err := k.stop(); !errors.Is(err, output.Exit(1)) || k.screen() != "" {
 		t.Errorf("stopped: %v, with %q on the screen", err, k.screen())
 	}
 }
@@ -241,10 +242,10 @@ func TestStoppedWatchReturnsLastResult(t *testing.T) {
 		args []string
 		want error
 	}{
-		"with changes":                          {file("a", "path: /etc/a, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(2)},
+		"with changes":                          {file("a", "path: /etc/a, content: x"), []string{"--detailed-exitcodes"}, output.Exit(2)},
 		"without detailed exit codes":           {file("a", "path: /etc/a, content: x"), nil, nil},
-		"with failures":                         {file("a", "path: /no/where, content: x"), nil, cli.Exit(1)},
-		"with failures and detailed exit codes": {file("a", "path: /no/where, content: x"), []string{"--detailed-exitcodes"}, cli.Exit(4)},
+		"with failures":                         {file("a", "path: /no/where, content: x"), nil, output.Exit(1)},
+		"with failures and detailed exit codes": {file("a", "path: /no/where, content: x"), []string{"--detailed-exitcodes"}, output.Exit(4)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := keep(t, emptyRoot(t), c.in, c.args...)
@@ -265,7 +266,7 @@ func TestWatchReturnsLastResultAndNotFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.until("a run fails", func() bool { return strings.Contains(k.out.String(), "1 failed") })
-	if err := k.stop(); !errors.Is(err, cli.Exit(1)) {
+	if err := k.stop(); !errors.Is(err, output.Exit(1)) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -74,9 +73,19 @@ type Request struct {
 	Lifetime           time.Duration
 }
 
+// Accounts are the resources that tokens are requested for.
+func Accounts() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+}
+
+// A Creator creates objects of [Accounts] in the namespace of a request. Those of the package dynamic of client-go are
+// creators.
+type Creator interface {
+	Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
+}
+
 // Create requests a token from the API server, which may shorten its lifetime.
-func (r Request) Create(ctx context.Context, c dynamic.Interface) (string, error) {
-	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+func (r Request) Create(ctx context.Context, accounts Creator) (string, error) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
 		"metadata": map[string]any{"name": r.Account, "namespace": r.Namespace},
@@ -85,7 +94,7 @@ func (r Request) Create(ctx context.Context, c dynamic.Interface) (string, error
 			"boundObjectRef":    map[string]any{"apiVersion": "v1", "kind": "Node", "name": r.Node},
 		},
 	}}
-	answer, err := c.Resource(accounts).Namespace(r.Namespace).Create(ctx, object, metav1.CreateOptions{}, "token")
+	answer, err := accounts.Create(ctx, object, metav1.CreateOptions{}, "token")
 	if err != nil {
 		return "", fmt.Errorf("cannot request a token for Node %s: %w", r.Node, err)
 	}

@@ -36,10 +36,10 @@ func NewArchive(to io.Writer, dir string, now time.Time) *Archive {
 }
 
 // Version adds the version of this program.
-func (a *Archive) Version() { a.add("version.txt", []byte(version.String()+"\n")) }
+func (a *Archive) Version() { a.Add("version.txt", []byte(version.String()+"\n")) }
 
-// add adds a file.
-func (a *Archive) add(name string, content []byte) {
+// Add adds a file.
+func (a *Archive) Add(name string, content []byte) {
 	if a.err != nil {
 		return
 	}
@@ -49,18 +49,18 @@ func (a *Archive) add(name string, content []byte) {
 	}
 }
 
-// addYAML adds a value as a YAML file.
-func (a *Archive) addYAML(name string, value any) {
+// AddYAML adds a value as a YAML file.
+func (a *Archive) AddYAML(name string, value any) {
 	text, err := yaml.Marshal(value)
 	if err != nil {
-		a.problem(name, err)
+		a.Problem(name, err)
 		return
 	}
-	a.add(name, text)
+	a.Add(name, text)
 }
 
-// problem records why a file is missing or incomplete.
-func (a *Archive) problem(name string, err error) {
+// Problem records why a file is missing or incomplete; nil records nothing.
+func (a *Archive) Problem(name string, err error) {
 	if err != nil {
 		a.problems = append(a.problems, fmt.Sprintf("%s: %v", name, err))
 	}
@@ -69,7 +69,7 @@ func (a *Archive) problem(name string, err error) {
 // Close completes the archive, and returns how many parts could not be collected.
 func (a *Archive) Close() (problems int, err error) {
 	if len(a.problems) > 0 {
-		a.add("errors.txt", []byte(strings.Join(a.problems, "\n")+"\n"))
+		a.Add("errors.txt", []byte(strings.Join(a.problems, "\n")+"\n"))
 	}
 	if err := errors.Join(a.err, a.tar.Close(), a.gzip.Close()); err != nil {
 		return 0, fmt.Errorf("cannot write the support bundle: %w", err)

@@ -17,6 +17,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/state"
 )
 
+// logBytes bounds the output of a command.
+const logBytes = 4 << 20
+
 // A Host collects from a host.
 type Host struct {
 	Reader host.Host
@@ -28,23 +31,23 @@ type Host struct {
 // Collect adds what it finds to the folder host of an archive.
 func (h Host) Collect(ctx context.Context, a *Archive) {
 	all, errs := facts.Gather(ctx, h.Reader)
-	a.problem("host/facts.yaml", errors.Join(errs...))
-	a.addYAML("host/facts.yaml", factFields().pick(map[string]any(all)))
+	a.Problem("host/facts.yaml", errors.Join(errs...))
+	a.AddYAML("host/facts.yaml", factFields().Pick(map[string]any(all)))
 	h.report(a)
 	h.agent(ctx, a)
-	a.add("host/state.txt", []byte(h.listing()))
+	a.Add("host/state.txt", []byte(h.listing()))
 	h.command(ctx, a, "host/journal.txt", "journalctl", "--no-pager", "--output=short-iso", "--lines=5000", "--unit="+hostservice.Name)
 	h.command(ctx, a, "host/units.txt", "systemctl", "show", "--property=Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts", "fettle-*")
 }
 
 // factFields omit external facts, which can have any content, and names and addresses.
-func factFields() allowlist {
-	return allow("os", "kernel", "kernelrelease", "kernelmajversion", "virtual", "is_virtual", "memory", "processors", "init", "timezone")
+func factFields() Fields {
+	return Allow("os", "kernel", "kernelrelease", "kernelmajversion", "virtual", "is_virtual", "memory", "processors", "init", "timezone")
 }
 
 // reportFields omit values, diffs and output.
-func reportFields() allowlist {
-	return allow("kind", "apiVersion", "host", "status", "message", "noop", "correctiveChange", "started", "duration", "catalogDigest", "cachedCatalogStatus",
+func reportFields() Fields {
+	return Allow("kind", "apiVersion", "host", "status", "message", "noop", "correctiveChange", "started", "duration", "catalogDigest", "cachedCatalogStatus",
 		"counts", "metrics", "resources.ref", "resources.provider", "resources.state", "resources.duration", "resources.message",
 		"resources.events.property", "resources.events.status", "resources.events.corrective")
 }
@@ -61,19 +64,19 @@ func (h Host) report(a *Archive) {
 		err = json.Unmarshal(text, &report)
 	}
 	if err != nil {
-		a.problem(name, err)
+		a.Problem(name, err)
 		return
 	}
-	a.addYAML(name, reportFields().pick(report))
+	a.AddYAML(name, reportFields().Pick(report))
 }
 
 // agent adds the state of the service, and which agent acts.
 func (h Host) agent(ctx context.Context, a *Archive) {
 	const name = "host/agent.yaml"
 	is, err := hostservice.Service{Host: h.Reader}.Status(ctx)
-	a.problem(name, err)
+	a.Problem(name, err)
 	acting, _, err := state.ActingAgent(h.StateDir)
-	a.problem(name, err)
+	a.Problem(name, err)
 	out := map[string]any{"service": is.String(), "actingAgent": acting, "disabled": false}
 	if is.Installed {
 		out["credentials"] = is.Credentials(h.Now())
@@ -81,7 +84,7 @@ func (h Host) agent(ctx context.Context, a *Archive) {
 	if why := state.Disabled(h.StateDir); why != nil {
 		out["disabled"] = why.Error()
 	}
-	a.addYAML(name, out)
+	a.AddYAML(name, out)
 }
 
 // listing lists the files of the state directory without their contents.
@@ -113,6 +116,6 @@ func (h Host) command(ctx context.Context, a *Archive, name string, args ...stri
 	if errors.Is(err, fs.ErrNotExist) { // a host without systemd
 		return
 	}
-	a.problem(name, err)
-	a.add(name, append(res.Stdout, res.Stderr...))
+	a.Problem(name, err)
+	a.Add(name, append(res.Stdout, res.Stderr...))
 }

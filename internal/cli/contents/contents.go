@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/text"
@@ -29,15 +30,16 @@ type content struct {
 
 // List prints the contents of a bucket, only those of one path unless it is "". As text, each path of
 // a content has its own line.
-func List(b *bucket.Bucket, p *output.Printer, path, format string) error {
+func List(b *bucket.Bucket, p *output.Printer, path string, as flags.Output) error {
 	all, err := b.List()
 	if err != nil {
 		return fmt.Errorf("cannot read the bucket: %w", err)
 	}
-	if format != "text" {
-		return p.Encode(encodable(all, path), format)
-	}
-	var rows [][]string
+	return as.Print(p, encodable(all, path), func() { p.Table(rowsOf(all, p, path)) })
+}
+
+// rowsOf returns a row for each path of a content.
+func rowsOf(all []bucket.Entry, p *output.Printer, path string) (rows [][]string) {
 	for _, e := range all {
 		for _, at := range e.Paths {
 			if path == "" || path == at {
@@ -45,8 +47,7 @@ func List(b *bucket.Bucket, p *output.Printer, path, format string) error {
 			}
 		}
 	}
-	p.Table(rows)
-	return nil
+	return rows
 }
 
 // shown returns a sum as people pass it to the other commands.

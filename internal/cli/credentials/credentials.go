@@ -1,23 +1,17 @@
-// Package credentials creates and reads the credentials of an agent that runs as a service of its host: a kubeconfig
+// Package credentials reads and writes the credentials of an agent that runs as a service of its host: a kubeconfig
 // with a token that is bound to the host's Node.
 package credentials
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd/api"
+	// The package clientcmd reads and writes kubeconfigs in the same way, and adds a client to the program.
+	"k8s.io/client-go/tools/clientcmd/api/latest"
 
 	"github.com/fettle-dev/fettle/internal/nodetoken"
 )
@@ -32,50 +26,6 @@ type Credentials struct {
 // name is the name of everything in a kubeconfig.
 const name = "fettle"
 
-// Issue creates credentials with the rights of an administrator. It also allows agents to renew them, by recording the
-// audience of the API server, which the admission policy does not know.
-func Issue(ctx context.Context, cfg *rest.Config, request nodetoken.Request) (Credentials, error) {
-	client, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("cannot make a client: %w", err)
-	}
-	token, err := request.Create(ctx, client)
-	if err != nil {
-		return Credentials{}, err
-	}
-	claims, err := nodetoken.Parse(token)
-	if err != nil {
-		return Credentials{}, err
-	}
-	if err := allowRenewal(ctx, client, request.Namespace, strings.Join(claims.Audiences, ",")); err != nil {
-		return Credentials{}, err
-	}
-	if err := rest.LoadTLSFiles(cfg); err != nil {
-		return Credentials{}, fmt.Errorf("cannot read the CA of the cluster: %w", err)
-	}
-	return Credentials{
-		Token: token, Claims: claims,
-		Cluster: api.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData, TLSServerName: cfg.ServerName},
-	}, nil
-}
-
-// allowRenewal sets the annotation that the admission policy compares, unless it is set.
-func allowRenewal(ctx context.Context, client dynamic.Interface, namespace, audience string) error {
-	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	is, err := namespaces.Get(ctx, namespace, metav1.GetOptions{})
-	if err == nil && is.GetAnnotations()[nodetoken.AudienceAnnotation] == audience {
-		return nil
-	}
-	if err == nil {
-		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{nodetoken.AudienceAnnotation: audience}}}) //nolint:errchkjson // they are strings
-		_, err = namespaces.Patch(ctx, namespace, types.MergePatchType, patch, metav1.PatchOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("cannot allow agents to renew their tokens by the annotation %s of Namespace %s: %w", nodetoken.AudienceAnnotation, namespace, err)
-	}
-	return nil
-}
-
 // Kubeconfig returns a kubeconfig that contains the token or, if tokenFile is set, refers to that file.
 func (c Credentials) Kubeconfig(tokenFile string) ([]byte, error) {
 	config := api.NewConfig()
@@ -87,7 +37,7 @@ func (c Credentials) Kubeconfig(tokenFile string) ([]byte, error) {
 	config.AuthInfos[name] = user
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	text, err := clientcmd.Write(*config)
+	text, err := runtime.Encode(latest.Codec, config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a kubeconfig: %w", err)
 	}
@@ -115,7 +65,7 @@ func Parse(kubeconfig []byte, node string, now time.Time) (Credentials, error) {
 }
 
 func parse(kubeconfig []byte) (c Credentials, err error) {
-	config, err := clientcmd.Load(kubeconfig)
+	config, err := load(kubeconfig)
 	if err != nil {
 		return c, errors.New("the kubeconfig is invalid") // the cause may contain a secret
 	}
@@ -134,6 +84,16 @@ func parse(kubeconfig []byte) (c Credentials, err error) {
 	}
 	c.Claims, err = nodetoken.Parse(c.Token)
 	return c, err
+}
+
+// load decodes a kubeconfig. The codec decodes no empty one.
+func load(kubeconfig []byte) (*api.Config, error) {
+	config := api.NewConfig()
+	if len(kubeconfig) == 0 {
+		return config, nil
+	}
+	err := runtime.DecodeInto(latest.Codec, kubeconfig, config)
+	return config, err
 }
 
 // Replaces reports whether new credentials are to replace those of a kubeconfig with a token file, which an agent may

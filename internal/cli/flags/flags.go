@@ -28,10 +28,3 @@ func Duration(cmd *cobra.Command, to *time.Duration, name string, value time.Dur
 func Complete(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
-
-// Output adds --output to a command, with the formats that it accepts and checks. The first one is the default.
-func Output(cmd *cobra.Command, format *string, usage string, formats ...string) {
-	cmd.Flags().StringVarP(format, "output", "o", formats[0], usage)
-	Complete(cmd, "output", formats...)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return OneOf("--output", *format, formats...) }
-}

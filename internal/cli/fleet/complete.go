@@ -16,8 +16,8 @@ import (
 const completionTime = 3 * time.Second
 
 // completeRef completes resources of the cluster: kinds, then names.
-func (f *options) completeRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	names := f.complete(cmd, func(ctx context.Context, c *overview.Client) ([]string, error) { return c.Refs(ctx, word) })
+func (s shared) completeRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names := s.complete(cmd, func(ctx context.Context, c *overview.Client) ([]string, error) { return c.Refs(ctx, word) })
 	names = slices.DeleteFunc(names, func(ref string) bool { return slices.Contains(given, ref) || !strings.HasPrefix(ref, word) })
 	if strings.Contains(word, "/") {
 		return names, cobra.ShellCompDirectiveNoFileComp
@@ -26,39 +26,39 @@ func (f *options) completeRef(cmd *cobra.Command, given []string, word string) (
 }
 
 // completeOneRef is completeRef for a command with one argument.
-func (f *options) completeOneRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (s shared) completeOneRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return f.completeRef(cmd, given, word)
+	return s.completeRef(cmd, given, word)
 }
 
 // completeOneNode completes one argument with a node.
-func (f *options) completeOneNode(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (s shared) completeOneNode(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return f.completeNode(cmd, given, word)
+	return s.completeNode(cmd, given, word)
 }
 
 // completeNodeOrRef completes one argument with a node or a resource.
-func (f *options) completeNodeOrRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	refs, how := f.completeOneRef(cmd, given, word)
+func (s shared) completeNodeOrRef(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	refs, how := s.completeOneRef(cmd, given, word)
 	if len(given) > 0 || strings.Contains(word, "/") {
 		return refs, how
 	}
-	nodes, _ := f.completeNode(cmd, given, word)
+	nodes, _ := s.completeNode(cmd, given, word)
 	return append(nodes, refs...), how
 }
 
 // completeNode completes the names of nodes.
-func (f *options) completeNode(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return f.complete(cmd, func(ctx context.Context, c *overview.Client) ([]string, error) { return c.NodeNames(ctx) }), cobra.ShellCompDirectiveNoFileComp
+func (s shared) completeNode(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return s.complete(cmd, func(ctx context.Context, c *overview.Client) ([]string, error) { return c.NodeNames(ctx) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // complete returns names of the cluster, none if it does not answer.
-func (f *options) complete(cmd *cobra.Command, read func(context.Context, *overview.Client) ([]string, error)) []cobra.Completion {
-	client, err := f.connect()
+func (s shared) complete(cmd *cobra.Command, read func(context.Context, *overview.Client) ([]string, error)) []cobra.Completion {
+	client, err := s.connect()
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ const completionScript = `#!/bin/sh
 exec kubectl-fettle __complete "$@"
 `
 
-func (a printer) completion() *cobra.Command {
+func newCompletion(s shared) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion",
 		Short: "Print the program with which kubectl completes kubectl fettle in every shell",
@@ -20,7 +20,7 @@ func (a printer) completion() *cobra.Command {
 		Example: "  kubectl fettle completion > ~/.local/bin/kubectl_complete-fettle",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.Print("%s", output.Block(completionScript[:len(completionScript)-1]))
+			s.out.Print("%s", output.Block(completionScript[:len(completionScript)-1]))
 			return nil
 		},
 	}

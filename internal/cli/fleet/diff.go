@@ -19,15 +19,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-const formatText = "text"
-
-// addReports adds the flags of commands that print reports.
-func (f *options) addReports(cmd *cobra.Command) {
-	flags.Output(cmd, &f.format, "text, json or yaml", formatText, formatJSON, formatYAML)
+// A diffCommand is diff.
+type diffCommand struct {
+	shared
+	output flags.Output
+	codes  exitCodes
 }
 
-func (a printer) diff() *cobra.Command {
-	f := a.options()
+func newDiff(s shared) *cobra.Command {
+	c := diffCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "diff NODE|KIND/NAME",
 		Short: "Show how hosts differ from their catalogs now, with diffs",
@@ -35,36 +35,39 @@ func (a printer) diff() *cobra.Command {
 			"Nothing changes. Commands of users and programs of external types are not started: what only they can tell is skipped.",
 		Example: "  kubectl fettle diff web-1\n" +
 			"  kubectl fettle diff File/motd",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runDiff(cmd, f, args[0]) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completeNodeOrRef,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	cmd.ValidArgsFunction = f.completeNodeOrRef
-	f.addReports(cmd)
-	f.addCodes(cmd, "if there is a difference", "if something failed, is withheld or unknown, or a node is held, disabled or gives no answer")
+	c.output.AddText(cmd)
+	c.codes.add(cmd, "if there is a difference", "if something failed, is withheld or unknown, or a node is held, disabled or gives no answer")
 	return cmd
 }
 
-func (a printer) runDiff(cmd *cobra.Command, f options, of string) error {
-	client, err := f.connect()
+func (c *diffCommand) run(ctx context.Context, of string) error {
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
 	if strings.ContainsAny(of, "/[") {
-		all, err := a.ofResource(cmd.Context(), client, of)
+		all, err := ofResource(ctx, client, of)
 		if err != nil {
 			return err
 		}
-		return a.printDifferences(all, f)
+		return c.printAll(all)
 	}
-	d := client.Difference(cmd.Context(), of)
+	d := client.Difference(ctx, of)
 	if d.Err != nil {
 		return d.Err
 	}
-	return a.printDifference(d, f)
+	if err := c.output.Print(c.out, []answer{answerOf(d)}, func() { c.printOne(d) }); err != nil {
+		return err
+	}
+	return c.codes.exit(differs(d), fails(d))
 }
 
 // ofResource asks all nodes that a resource selects about it, unless it is withheld there.
-func (a printer) ofResource(ctx context.Context, client *overview.Client, ref string) ([]overview.Difference, error) {
+func ofResource(ctx context.Context, client *overview.Client, ref string) ([]overview.Difference, error) {
 	r, err := client.Resource(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -84,23 +87,69 @@ func (a printer) ofResource(ctx context.Context, client *overview.Client, ref st
 	return client.DifferencesOf(ctx, r.Ref(), explained, overview.CatalogsOf(candidates)), nil
 }
 
-// printDifference prints the answer of one node, after what keeps it from what its resources say.
-func (a printer) printDifference(d overview.Difference, f options) error {
-	if f.format != formatText {
-		if err := a.Encode([]answer{answerOf(d)}, f.format); err != nil {
-			return err
-		}
-		return f.exit(differs(d), fails(d))
-	}
+// printOne prints the answer of one node, after what keeps it from what its resources say.
+func (c *diffCommand) printOne(d overview.Difference) {
 	if d.State.NeedsAttention() {
-		a.PrintIn(output.Red, "%s is %s: %s", d.Node, strings.ToLower(string(d.State)), d.StateMessage)
+		c.out.PrintIn(output.Red, "%s is %s: %s", d.Node, strings.ToLower(string(d.State)), d.StateMessage)
 	}
 	for _, w := range d.Withheld {
-		a.PrintIn(output.Red, "%s: withheld: %s", w.Ref, cmp.Or(w.Message, w.Reason))
+		c.out.PrintIn(output.Red, "%s: withheld: %s", w.Ref, cmp.Or(w.Message, w.Reason))
 	}
-	a.printResources(d.Report)
-	a.Print("%s", d.Report.Summary()+countedIf(len(d.Withheld), "withheld"))
-	return f.exit(differs(d), fails(d))
+	c.printResources(d.Report)
+	c.out.Print("%s", d.Report.Summary()+countedIf(len(d.Withheld), "withheld"))
+}
+
+// printAll prints the answers of nodes. Without all of them, the exit code is 1, unless detailed ones are wanted.
+func (c *diffCommand) printAll(asked []overview.Difference) error {
+	silent := false
+	answers := make([]answer, len(asked))
+	for i, d := range asked {
+		answers[i] = answerOf(d)
+		if d.Err != nil {
+			silent = true
+			c.out.Warn("%v", d.Err)
+		}
+	}
+	if err := c.output.Print(c.out, answers, func() { c.printGroups(asked) }); err != nil {
+		return err
+	}
+	if silent && !c.codes.wanted {
+		return output.Exit(1)
+	}
+	return c.codes.exit(slices.ContainsFunc(asked, differs), slices.ContainsFunc(asked, fails))
+}
+
+// printGroups prints the answers of nodes that differ in the same way together, then where the resource is withheld.
+func (c *diffCommand) printGroups(asked []overview.Difference) {
+	reports := slices.DeleteFunc(slices.Clone(asked), func(d overview.Difference) bool { return d.Err != nil || len(d.Withheld) > 0 })
+	for _, g := range overview.Alike(reports) {
+		if len(g.Report.Resources) > 0 {
+			c.out.Print("%s:", text.List(g.Nodes))
+			c.printResources(g.Report)
+		}
+	}
+	c.printWithheld(asked)
+	c.out.Print("%s", tally(asked))
+}
+
+// printWithheld says where and why a resource is withheld.
+func (c *diffCommand) printWithheld(asked []overview.Difference) {
+	nodes := map[string][]string{}
+	for _, d := range asked {
+		for _, w := range d.Withheld {
+			nodes[w.Message] = append(nodes[w.Message], d.Node)
+		}
+	}
+	for _, message := range slices.Sorted(maps.Keys(nodes)) {
+		c.out.PrintIn(output.Red, "%s:", text.List(nodes[message]))
+		c.out.PrintIn(output.Red, "withheld: %s", message)
+	}
+}
+
+func (c *diffCommand) printResources(r report.Report) {
+	for _, res := range r.Resources {
+		c.out.Resource(res, true)
+	}
 }
 
 // An answer is what a node says of its host, or what keeps it from that.
@@ -139,44 +188,6 @@ func fails(d overview.Difference) bool {
 	return d.Err != nil || len(d.Withheld) > 0 || d.State.NeedsAttention() || d.Report.Counts.Failed+d.Report.Counts.Skipped > 0
 }
 
-// printDifferences prints the answers of nodes. Without all of them, the exit code is 1, unless detailed ones are wanted.
-func (a printer) printDifferences(asked []overview.Difference, f options) error {
-	for _, d := range asked {
-		if d.Err != nil {
-			a.Warn("%v", d.Err)
-		}
-	}
-	if f.format == formatText {
-		a.printAnswers(asked)
-	} else {
-		answers := make([]answer, len(asked))
-		for i, d := range asked {
-			answers[i] = answerOf(d)
-		}
-		if err := a.Encode(answers, f.format); err != nil {
-			return err
-		}
-	}
-	if !f.codes && slices.ContainsFunc(asked, func(d overview.Difference) bool { return d.Err != nil }) {
-		return output.Exit(1)
-	}
-	return f.exit(slices.ContainsFunc(asked, differs), slices.ContainsFunc(asked, fails))
-}
-
-// printWithheld says where and why a resource is withheld.
-func (a printer) printWithheld(asked []overview.Difference) {
-	nodes := map[string][]string{}
-	for _, d := range asked {
-		for _, w := range d.Withheld {
-			nodes[w.Message] = append(nodes[w.Message], d.Node)
-		}
-	}
-	for _, message := range slices.Sorted(maps.Keys(nodes)) {
-		a.PrintIn(output.Red, "%s:", text.List(nodes[message]))
-		a.PrintIn(output.Red, "withheld: %s", message)
-	}
-}
-
 // tally is "different on 1 of 3 nodes, 1 withheld". Nodes that are held or disabled have answered, too.
 func tally(asked []overview.Difference) string {
 	var different, failed, skipped, withheld, silent, held, disabled int
@@ -203,23 +214,4 @@ func tally(asked []overview.Difference) string {
 	}
 	return counts(fmt.Sprintf("different on %d of", different), text.Count(len(asked), "node"), failed, "failed", skipped, "not checked", withheld, "withheld",
 		silent, "without an answer", held, "held", disabled, "disabled")
-}
-
-// printAnswers prints those of nodes that differ in the same way together, then where the resource is withheld.
-func (a printer) printAnswers(asked []overview.Difference) {
-	reports := slices.DeleteFunc(slices.Clone(asked), func(d overview.Difference) bool { return d.Err != nil || len(d.Withheld) > 0 })
-	for _, g := range overview.Alike(reports) {
-		if len(g.Report.Resources) > 0 {
-			a.Print("%s:", text.List(g.Nodes))
-			a.printResources(g.Report)
-		}
-	}
-	a.printWithheld(asked)
-	a.Print("%s", tally(asked))
-}
-
-func (a printer) printResources(r report.Report) {
-	for _, res := range r.Resources {
-		a.Resource(res, true)
-	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,13 +17,12 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 )
 
-// switchFlags are the flags of disable and enable.
-type switchFlags struct {
-	options
-	all           bool
-	selector      string
-	dryRun        string
-	reason, until string // of disable
+// A nodeSwitch is what disable and enable share: the flags that choose nodes.
+type nodeSwitch struct {
+	shared
+	all      bool
+	selector string
+	dryRun   string
 }
 
 // Values of --dry-run, as in kubectl.
@@ -33,63 +33,22 @@ const (
 
 const useNodes = " (NODE ... | -l SELECTOR | --all)"
 
-func (a printer) disable() *cobra.Command {
-	f := switchFlags{options: a.options()}
-	cmd := &cobra.Command{
-		Use:   "disable" + useNodes,
-		Short: "Prevent agents from running on nodes, or on all nodes of the cluster",
-		Long: "disable prevents the agents of nodes from running until kubectl fettle enable, or until --until. The nodes report\n" +
-			"the reason, and so does every overview. A run in progress ends as usual. --all covers nodes that join, too. It needs\n" +
-			"the right to patch NodeCatalogs or, for --all, the Fleet. fettle disable, on a host, needs no cluster.",
-		Example: "  kubectl fettle disable web-1 --reason \"the disk is being replaced\" --until 2h\n" +
-			"  kubectl fettle disable -l role=web --until 2026-01-02T06:00:00Z\n" +
-			"  kubectl fettle disable --all --reason \"see the incident\"",
-		Args: f.checkNodes,
-		RunE: func(cmd *cobra.Command, nodes []string) error {
-			disabled, err := f.disabled(time.Now())
-			if err != nil {
-				return err
-			}
-			return a.runDisable(cmd, f, nodes, disabled)
-		},
-	}
-	f.addSwitch(cmd)
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for others to read")
-	cmd.Flags().StringVar(&f.until, "until", "", "when runs resume by themselves: a duration such as 2h or 7d, or a time such as 2026-01-02T15:04:05Z")
-	return cmd
-}
-
-func (a printer) enable() *cobra.Command {
-	f := switchFlags{options: a.options()}
-	cmd := &cobra.Command{
-		Use:   "enable" + useNodes,
-		Short: "Allow agents to run on nodes, or on all nodes of the cluster, again",
-		Long: "enable ends what kubectl fettle disable began. It says if a node remains disabled: by itself, with all nodes, or by\n" +
-			"fettle disable on its host.",
-		Example: "  kubectl fettle enable web-1\n" +
-			"  kubectl fettle enable --all",
-		Args: f.checkNodes,
-		RunE: func(cmd *cobra.Command, nodes []string) error { return a.runEnable(cmd, f, nodes) },
-	}
-	f.addSwitch(cmd)
-	return cmd
-}
-
-func (f *switchFlags) addSwitch(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.all, "all", false, "all nodes of the cluster, and those that join")
-	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "nodes with matching labels, such as role=web")
-	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "none, or server: the API server checks the change, and stores nothing")
+// add adds the flags to a command.
+func (c *nodeSwitch) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.all, "all", false, "all nodes of the cluster, and those that join")
+	cmd.Flags().StringVarP(&c.selector, "selector", "l", "", "nodes with matching labels, such as role=web")
+	cmd.Flags().StringVar(&c.dryRun, "dry-run", dryRunNone, "none, or server: the API server checks the change, and stores nothing")
 	flags.Complete(cmd, "dry-run", dryRunNone, dryRunServer)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		names, how := f.completeNode(cmd, given, word)
+		names, how := c.completeNode(cmd, given, word)
 		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) }), how
 	}
 }
 
-// checkNodes checks that there is one way in which nodes are chosen.
-func (f *switchFlags) checkNodes(cmd *cobra.Command, nodes []string) error {
+// check checks that there is one way in which nodes are chosen.
+func (c *nodeSwitch) check(cmd *cobra.Command, nodes []string) error {
 	ways := 0
-	for _, given := range []bool{len(nodes) > 0, cmd.Flags().Changed("selector"), f.all} {
+	for _, given := range []bool{len(nodes) > 0, cmd.Flags().Changed("selector"), c.all} {
 		if given {
 			ways++
 		}
@@ -97,43 +56,29 @@ func (f *switchFlags) checkNodes(cmd *cobra.Command, nodes []string) error {
 	if ways != 1 {
 		return errors.New("name nodes, or use either -l SELECTOR or --all")
 	}
-	if _, err := labels.Parse(f.selector); err != nil {
-		return fmt.Errorf("--selector %q: %w", f.selector, err)
+	if _, err := labels.Parse(c.selector); err != nil {
+		return fmt.Errorf("--selector %q: %w", c.selector, err)
 	}
-	return flags.OneOf("--dry-run", f.dryRun, dryRunNone, dryRunServer)
-}
-
-// disabled returns what is written.
-func (f *switchFlags) disabled(now time.Time) (*v1alpha1.Disabled, error) {
-	d := &v1alpha1.Disabled{Reason: f.reason}
-	if f.until == "" {
-		return d, nil
-	}
-	until, err := flags.Until(f.until, now)
-	if err != nil {
-		return nil, fmt.Errorf("--until %q %w", f.until, err)
-	}
-	d.Until = &metav1.Time{Time: until}
-	return d, nil
+	return flags.OneOf("--dry-run", c.dryRun, dryRunNone, dryRunServer)
 }
 
 // to returns the switch for a new value.
-func (f *switchFlags) to(d *v1alpha1.Disabled) overview.Switch {
-	return overview.Switch{Disabled: d, DryRun: f.dryRun == dryRunServer}
+func (c *nodeSwitch) to(d *v1alpha1.Disabled) overview.Switch {
+	return overview.Switch{Disabled: d, DryRun: c.dryRun == dryRunServer}
 }
 
 // done is the end of a line about something that was done.
-func (f *switchFlags) done() string {
-	if f.dryRun == dryRunServer {
+func (c *nodeSwitch) done() string {
+	if c.dryRun == dryRunServer {
 		return " (server dry run)"
 	}
 	return ""
 }
 
 // names returns the nodes that the arguments or the selector choose, each once. kubectl get -o name prints them as node/NAME.
-func (f *switchFlags) names(cmd *cobra.Command, client *overview.Client, nodes []string) ([]string, error) {
+func (c *nodeSwitch) names(ctx context.Context, client *overview.Client, nodes []string) ([]string, error) {
 	if len(nodes) == 0 {
-		return client.Labelled(cmd.Context(), f.selector)
+		return client.Labelled(ctx, c.selector)
 	}
 	var names []string
 	for _, node := range nodes {
@@ -144,68 +89,131 @@ func (f *switchFlags) names(cmd *cobra.Command, client *overview.Client, nodes [
 	return names, nil
 }
 
-func (a printer) runDisable(cmd *cobra.Command, f switchFlags, nodes []string, d *v1alpha1.Disabled) error {
-	client, err := f.connect()
+// A disableCommand is disable.
+type disableCommand struct {
+	nodeSwitch
+	reason, until string
+}
+
+func newDisable(s shared) *cobra.Command {
+	c := disableCommand{nodeSwitch: nodeSwitch{shared: s}}
+	cmd := &cobra.Command{
+		Use:   "disable" + useNodes,
+		Short: "Prevent agents from running on nodes, or on all nodes of the cluster",
+		Long: "disable prevents the agents of nodes from running until kubectl fettle enable, or until --until. The nodes report\n" +
+			"the reason, and so does every overview. A run in progress ends as usual. --all covers nodes that join, too. It needs\n" +
+			"the right to patch NodeCatalogs or, for --all, the Fleet. fettle disable, on a host, needs no cluster.",
+		Example: "  kubectl fettle disable web-1 --reason \"the disk is being replaced\" --until 2h\n" +
+			"  kubectl fettle disable -l role=web --until 2026-01-02T06:00:00Z\n" +
+			"  kubectl fettle disable --all --reason \"see the incident\"",
+		Args: c.check,
+		RunE: func(cmd *cobra.Command, nodes []string) error { return c.run(cmd.Context(), nodes) },
+	}
+	c.add(cmd)
+	cmd.Flags().StringVar(&c.reason, "reason", "", "why, for others to read")
+	cmd.Flags().StringVar(&c.until, "until", "", "when runs resume by themselves: a duration such as 2h or 7d, or a time such as 2026-01-02T15:04:05Z")
+	return cmd
+}
+
+func (c *disableCommand) run(ctx context.Context, nodes []string) error {
+	d, err := c.disabled(time.Now())
 	if err != nil {
 		return err
 	}
-	if f.all {
-		before, err := client.SwitchFleet(cmd.Context(), f.to(d))
+	client, err := c.connect()
+	if err != nil {
+		return err
+	}
+	if c.all {
+		before, err := client.SwitchFleet(ctx, c.to(d))
 		if err == nil {
-			a.Print("%s", overview.DisabledLine("all nodes", before, d, f.done()))
+			c.out.Print("%s", overview.DisabledLine("all nodes", before, d, c.done()))
 		}
 		return err
 	}
-	names, err := f.names(cmd, client, nodes)
+	names, err := c.names(ctx, client, nodes)
 	if err != nil {
 		return err
 	}
-	before, err := client.SwitchNodes(cmd.Context(), names, f.to(d))
+	before, err := client.SwitchNodes(ctx, names, c.to(d))
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
-		a.Print("%s", overview.DisabledLine("node "+name, before[i], d, f.done()))
+		c.out.Print("%s", overview.DisabledLine("node "+name, before[i], d, c.done()))
 	}
 	return nil
 }
 
-func (a printer) runEnable(cmd *cobra.Command, f switchFlags, nodes []string) error {
-	client, err := f.connect()
+// disabled returns what is written.
+func (c *disableCommand) disabled(now time.Time) (*v1alpha1.Disabled, error) {
+	d := &v1alpha1.Disabled{Reason: c.reason}
+	if c.until == "" {
+		return d, nil
+	}
+	until, err := flags.Until(c.until, now)
+	if err != nil {
+		return nil, fmt.Errorf("--until %q %w", c.until, err)
+	}
+	d.Until = &metav1.Time{Time: until}
+	return d, nil
+}
+
+// An enableCommand is enable.
+type enableCommand struct{ nodeSwitch }
+
+func newEnable(s shared) *cobra.Command {
+	c := enableCommand{nodeSwitch{shared: s}}
+	cmd := &cobra.Command{
+		Use:   "enable" + useNodes,
+		Short: "Allow agents to run on nodes, or on all nodes of the cluster, again",
+		Long: "enable ends what kubectl fettle disable began. It says if a node remains disabled: by itself, with all nodes, or by\n" +
+			"fettle disable on its host.",
+		Example: "  kubectl fettle enable web-1\n" +
+			"  kubectl fettle enable --all",
+		Args: c.check,
+		RunE: func(cmd *cobra.Command, nodes []string) error { return c.run(cmd.Context(), nodes) },
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func (c *enableCommand) run(ctx context.Context, nodes []string) error {
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
-	if f.all {
-		return a.enableAll(cmd, f, client)
+	if c.all {
+		return c.enableAll(ctx, client)
 	}
-	names, err := f.names(cmd, client, nodes)
+	names, err := c.names(ctx, client, nodes)
 	if err != nil {
 		return err
 	}
-	before, err := client.SwitchNodes(cmd.Context(), names, f.to(nil))
+	before, err := client.SwitchNodes(ctx, names, c.to(nil))
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
 		remains := before[i].WithoutOwn().Remains(time.Now())
-		a.Print("%s", overview.EnabledLine("node "+name, before[i], remains, f.done()))
+		c.out.Print("%s", overview.EnabledLine("node "+name, before[i], remains, c.done()))
 	}
 	return nil
 }
 
-func (a printer) enableAll(cmd *cobra.Command, f switchFlags, client *overview.Client) error {
-	before, err := client.SwitchFleet(cmd.Context(), f.to(nil))
+func (c *enableCommand) enableAll(ctx context.Context, client *overview.Client) error {
+	before, err := client.SwitchFleet(ctx, c.to(nil))
 	if err != nil {
 		return err
 	}
-	a.Print("%s", overview.EnabledLine("all nodes", before, "", f.done()))
-	controls, err := client.Controls(cmd.Context())
+	c.out.Print("%s", overview.EnabledLine("all nodes", before, "", c.done()))
+	controls, err := client.Controls(ctx)
 	if err != nil {
 		return fmt.Errorf("all nodes were enabled, but whether some remain disabled is unknown: %w", err)
 	}
-	for _, c := range controls {
-		if why := c.WithoutFleet().Remains(time.Now()); why != "" {
-			a.Print("node %s remains %s", c.Name, why)
+	for _, control := range controls {
+		if why := control.WithoutFleet().Remains(time.Now()); why != "" {
+			c.out.Print("node %s remains %s", control.Name, why)
 		}
 	}
 	return nil

@@ -18,10 +18,17 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-func (a printer) drift() *cobra.Command {
-	f := a.options()
-	var q overview.Query
-	var since time.Duration
+// A driftCommand is drift.
+type driftCommand struct {
+	shared
+	output flags.Output
+	codes  exitCodes
+	query  overview.Query
+	since  time.Duration
+}
+
+func newDrift(s shared) *cobra.Command {
+	c := driftCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "drift [KIND/NAME ...]",
 		Short: "Show what something other than Fettle changed, where, since when, how often, and with -o wide by whom",
@@ -30,120 +37,115 @@ func (a printer) drift() *cobra.Command {
 		Example: "  kubectl fettle drift\n" +
 			"  kubectl fettle drift --by node --since 24h\n" +
 			"  kubectl fettle drift File/motd --by both",
-		RunE: func(cmd *cobra.Command, refs []string) error {
-			q.Refs = refs
-			return a.runDrift(cmd, f, q, since)
-		},
+		ValidArgsFunction: c.completeRef,
+		RunE:              func(cmd *cobra.Command, refs []string) error { return c.run(cmd.Context(), refs) },
 	}
-	f.add(cmd, "if there is drift", "if some cannot be corrected, or nodes did not check it")
-	cmd.Flags().StringVar(&q.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
+	c.output.AddTable(cmd)
+	c.codes.add(cmd, "if there is drift", "if some cannot be corrected, or nodes did not check it")
+	cmd.Flags().StringVar(&c.query.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
 	flags.Complete(cmd, "by", driftGroups()...)
-	cmd.ValidArgsFunction = f.completeRef
-	cmd.Flags().StringSliceVar(&q.Nodes, "node", nil, "only drift on this node; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNode)
-	flags.Duration(cmd, &since, "since", 0, "only drift that was last found within this time, such as 24h or 7d (default: all)")
-	cmd.Flags().IntVar(&q.Top, "top", 0, "the number of rows, most frequent first (default: all)")
+	cmd.Flags().StringSliceVar(&c.query.Nodes, "node", nil, "only drift on this node; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("node", c.completeNode)
+	flags.Duration(cmd, &c.since, "since", 0, "only drift that was last found within this time, such as 24h or 7d (default: all)")
+	cmd.Flags().IntVar(&c.query.Top, "top", 0, "the number of rows, most frequent first (default: all)")
 	return cmd
 }
 
-func (a printer) runDrift(cmd *cobra.Command, f options, q overview.Query, since time.Duration) error {
-	if err := checkDrift(q, since); err != nil {
+func (c *driftCommand) run(ctx context.Context, refs []string) error {
+	if err := c.check(refs); err != nil {
 		return err
 	}
-	client, err := f.connect()
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
-	nodes, err := client.Nodes(cmd.Context())
+	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.resolve(cmd.Context(), client, nodes, &q); err != nil {
+	q := c.query
+	if q.Refs, err = c.resolve(ctx, client, nodes, refs); err != nil {
 		return err
 	}
 	now := time.Now()
-	if since > 0 {
-		q.Since = now.Add(-since)
+	if c.since > 0 {
+		q.Since = now.Add(-c.since)
 	}
-	rows, unchecked := overview.Drifts(nodes, q), overview.UncheckedBy(nodes, q)
+	drifted, unchecked := overview.Drifts(nodes, q), overview.UncheckedBy(nodes, q)
 	for _, u := range unchecked {
-		a.Warn("%s", u.String())
+		c.out.Warn("%s", u.String())
 	}
-	if err := a.printDrift(rows, q.By, f.format, now); err != nil {
+	if err := c.print(drifted, now); err != nil {
 		return err
 	}
-	failed := slices.ContainsFunc(rows, func(d overview.Drift) bool { return d.Failed > 0 })
-	return f.exit(len(rows) > 0, failed || len(unchecked) > 0)
+	failed := slices.ContainsFunc(drifted, func(d overview.Drift) bool { return d.Failed > 0 })
+	return c.codes.exit(len(drifted) > 0, failed || len(unchecked) > 0)
 }
 
-// resolve checks that nodes and resources of a query exist, and gives their kinds the names that nodes report. Resources that are gone,
+// resolve checks that the nodes of the query and resources exist, and gives their kinds the names that nodes report. Resources that are gone,
 // or that others generated, are known by their drift alone.
-func (a printer) resolve(ctx context.Context, client *overview.Client, nodes []overview.Node, q *overview.Query) error {
-	if err := overview.CheckNodes(nodes, q.Nodes); err != nil {
-		return err
+func (c *driftCommand) resolve(ctx context.Context, client *overview.Client, nodes []overview.Node, refs []string) ([]string, error) {
+	if err := overview.CheckNodes(nodes, c.query.Nodes); err != nil {
+		return nil, err
 	}
-	for i, ref := range q.Refs {
+	resolved := slices.Clone(refs)
+	for i, ref := range refs {
 		if overview.HasDrifted(nodes, ref) {
 			continue
 		}
 		r, err := client.Resource(ctx, ref)
 		switch {
 		case apierrors.IsForbidden(err):
-			a.Warn("cannot say whether there is a %s: %v", ref, err)
+			c.out.Warn("cannot say whether there is a %s: %v", ref, err)
 		case err != nil:
-			return err
+			return nil, err
 		default:
-			q.Refs[i] = string(r.Ref())
+			resolved[i] = string(r.Ref())
 		}
 	}
-	return nil
+	return resolved, nil
 }
 
-// checkDrift returns an error for arguments that are not valid.
-func checkDrift(q overview.Query, since time.Duration) error {
-	for _, ref := range q.Refs {
+// check returns an error for arguments that are not valid.
+func (c *driftCommand) check(refs []string) error {
+	for _, ref := range refs {
 		if _, _, err := selection.Split(ref); err != nil {
 			return err
 		}
 	}
-	if since < 0 {
-		return fmt.Errorf("--since %s is negative", since)
+	if c.since < 0 {
+		return fmt.Errorf("--since %s is negative", c.since)
 	}
-	if q.Top < 0 {
-		return fmt.Errorf("--top %d is negative", q.Top)
+	if c.query.Top < 0 {
+		return fmt.Errorf("--top %d is negative", c.query.Top)
 	}
-	return flags.OneOf("--by", q.By, driftGroups()...)
+	return flags.OneOf("--by", c.query.By, driftGroups()...)
 }
 
 func driftGroups() []string {
 	return []string{overview.ByResource, overview.ByNode, overview.ByKind, overview.ByBoth}
 }
 
-func (a printer) printDrift(rows []overview.Drift, by, format string, now time.Time) error {
-	if format == formatJSON || format == formatYAML {
-		return a.Encode(rows, format)
+func (c *driftCommand) print(drifted []overview.Drift, now time.Time) error {
+	columns := c.columns(now)
+	rows := [][]string{nil}
+	for _, col := range columns {
+		rows[0] = append(rows[0], col.name)
 	}
-	columns := driftColumns(by, format, now)
-	table := [][]string{nil}
-	for _, c := range columns {
-		table[0] = append(table[0], c.name)
-	}
-	for _, row := range rows {
+	for _, d := range drifted {
 		var cells []string
-		for _, c := range columns {
-			cells = append(cells, c.cell(row))
+		for _, col := range columns {
+			cells = append(cells, col.cell(d))
 		}
-		table = append(table, cells)
+		rows = append(rows, cells)
 	}
-	if format == formatCSV {
-		return a.CSV(table)
-	}
-	if len(rows) == 0 {
-		a.Warn("no drift found")
-		return nil
-	}
-	a.Table(table)
-	return nil
+	return c.output.PrintTable(c.out, drifted, rows, func() {
+		if len(drifted) == 0 {
+			c.out.Warn("no drift found")
+			return
+		}
+		c.out.Table(rows)
+	})
 }
 
 // A column of a table of drift.
@@ -152,7 +154,7 @@ type column struct {
 	cell func(overview.Drift) string
 }
 
-func driftColumns(by, format string, now time.Time) []column {
+func (c *driftCommand) columns(now time.Time) []column {
 	resource := column{"RESOURCE", func(d overview.Drift) string { return d.Resource }}
 	node := column{"NODE", func(d overview.Drift) string { return d.Node }}
 	kind := column{"KIND", func(d overview.Drift) string { return d.Kind }}
@@ -160,14 +162,14 @@ func driftColumns(by, format string, now time.Time) []column {
 	nodes := column{"NODES", func(d overview.Drift) string { return strconv.Itoa(d.Nodes) }}
 	columns := map[string][]column{
 		overview.ByResource: {resource, nodes}, overview.ByNode: {node, resources}, overview.ByKind: {kind, resources, nodes}, overview.ByBoth: {resource, node},
-	}[by]
+	}[c.query.By]
 	columns = append(columns,
 		column{"COUNT", func(d overview.Drift) string { return strconv.FormatInt(d.Count, 10) }},
 		column{"UNCORRECTED", func(d overview.Drift) string { return strconv.Itoa(d.Uncorrected) }},
 		column{"FAILED", func(d overview.Drift) string { return strconv.Itoa(d.Failed) }},
-		column{"FIRST", func(d overview.Drift) string { return output.Age(d.FirstSeen, now, format) }},
-		column{"LAST", func(d overview.Drift) string { return output.Age(d.LastSeen, now, format) }})
-	if format != formatTable {
+		column{"FIRST", func(d overview.Drift) string { return output.Age(d.FirstSeen, now, c.output.String()) }},
+		column{"LAST", func(d overview.Drift) string { return output.Age(d.LastSeen, now, c.output.String()) }})
+	if !c.output.Is(flags.Table) {
 		columns = append(columns, column{"PROPERTIES", func(d overview.Drift) string { return strings.Join(d.Properties, ",") }},
 			column{"AUTHOR", func(d overview.Drift) string { return (*host.Author)(d.Author).String() }})
 	}

@@ -1,93 +1,111 @@
-// Package fleet is kubectl fettle: the commands about the nodes of a cluster.
+// Package fleet is kubectl fettle: the commands about the nodes of a cluster. Each is a type in a file of its name.
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/bundle"
+	"github.com/fettle-dev/fettle/internal/cli/bundle/cluster"
+	"github.com/fettle-dev/fettle/internal/cli/elsewhere"
+	"github.com/fettle-dev/fettle/internal/cli/kubeconfig"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
-	"github.com/fettle-dev/fettle/internal/source"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
+	"github.com/fettle-dev/fettle/internal/cli/supportbundle"
 )
 
-// Name is how users call the plugin.
-const Name = "kubectl fettle"
+// Options are the environment of the command.
+type Options struct {
+	program.Streams
+	// Hosts opens the host for a support bundle.
+	Hosts place.Hosts
+	// Kustomize builds the kustomization in a directory of this machine.
+	Kustomize func(ctx context.Context, dir string) ([]byte, error)
+}
 
-// Command returns kubectl fettle. It reads manifests with a loader.
-func Command(out *output.Printer, from source.Loader) *cobra.Command {
-	a := printer{out, &flags.Cluster{}}
+// shared is what all commands get: their environment, a printer, and the cluster that the flags select.
+type shared struct {
+	Options
+	out    *output.Printer
+	access *kubeconfig.Flags
+}
+
+// Command returns kubectl fettle.
+func Command(o Options) *cobra.Command { return program.Command(o.Streams, o.build) }
+
+// Run executes the command with arguments, until ctx ends.
+func Run(ctx context.Context, o Options, args []string) error {
+	return program.Run(ctx, o.Streams, args, o.build)
+}
+
+// build implements [program.Build].
+func (o Options) build(streams program.Streams, out *output.Printer) *cobra.Command {
+	o.Streams = streams
+	s := shared{Options: o, out: out, access: &kubeconfig.Flags{}}
 	cmd := &cobra.Command{
 		Use:   "fettle",
 		Short: "Show the state of a cluster's nodes, and plan changes",
-		Long: Name + " shows the state of the nodes that Fettle manages, what drifted, and what a change would do. It sees what\n" +
+		Long: elsewhere.Plugin + " shows the state of the nodes that Fettle manages, what drifted, and what a change would do. It sees what\n" +
 			"you may read, and takes the flags of kubectl. kubectl apply changes resources; fettle, without kubectl, acts on\n" +
 			"one machine.",
 		Example: "  kubectl fettle status\n" +
 			"  kubectl fettle why File/motd\n" +
 			"  kubectl fettle plan -f manifests/",
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: Name},
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: elsewhere.Plugin},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // kubectl completes its plugins
 	}
-	a.access.AddAll(cmd)
-	cmd.AddCommand(a.status(), a.drift(), a.why(), a.diff(), a.report(), a.catalog(), a.plan(from), a.disable(), a.enable(), a.ui(), a.version(), a.completion())
+	s.access.Add(cmd)
+	cmd.AddCommand(newStatus(s), newDrift(s), newWhy(s), newDiff(s), newReport(s), newCatalog(s), newPlan(s), newDisable(s), newEnable(s), newUI(s),
+		newVersion(s), newCompletion(s), newAgent(s), newSupportBundle(s))
+	elsewhere.AddToPlugin(cmd)
 	return cmd
 }
 
-// A printer prints overviews of the cluster that its flags select.
-type printer struct {
-	*output.Printer
-	access *flags.Cluster
-}
-
-// Formats of overviews.
-const (
-	formatTable = "table"
-	formatWide  = "wide"
-	formatJSON  = "json"
-	formatYAML  = "yaml"
-	formatCSV   = "csv"
-)
-
-// options are the flags of all commands about a fleet.
-type options struct {
-	access *flags.Cluster
-	format string
-	codes  bool
-}
-
-func (a printer) options() options { return options{access: a.access} }
-
-// add adds the flags of commands that print a table and have exit codes.
-func (f *options) add(cmd *cobra.Command, differs, fails string) {
-	f.addTable(cmd)
-	f.addCodes(cmd, differs, fails)
-}
-
-// addCodes adds the flag for exit codes, for what differs and what fails.
-func (f *options) addCodes(cmd *cobra.Command, differs, fails string) {
-	cmd.Flags().BoolVar(&f.codes, "detailed-exitcodes", false, fmt.Sprintf("exit with 2 %s, 4 %s, 6 for both (default: 0)", differs, fails))
-}
-
-// addTable adds the flags of commands that print a table.
-func (f *options) addTable(cmd *cobra.Command) {
-	flags.Output(cmd, &f.format, "table, wide, json, yaml or csv", formatTable, formatWide, formatJSON, formatYAML, formatCSV)
+func newSupportBundle(s shared) *cobra.Command {
+	return supportbundle.Command(supportbundle.Options{
+		Out: s.out, Hosts: s.Hosts,
+		Collect: func(ctx context.Context, nodes []string, a *bundle.Archive) error {
+			cfg, err := s.access.Config()
+			if err != nil {
+				return err
+			}
+			return cluster.Collect(ctx, cfg, nodes, a)
+		},
+		Example: "  kubectl fettle support-bundle cluster\n" +
+			"  kubectl fettle support-bundle cluster --node web-1\n" +
+			"  kubectl fettle support-bundle host -o web-1.tar.gz",
+	})
 }
 
 // connect returns a client for the cluster.
-func (f *options) connect() (*overview.Client, error) {
-	cfg, err := f.access.Config()
+func (s shared) connect() (*overview.Client, error) {
+	cfg, err := s.access.Config()
 	if err != nil {
 		return nil, err
 	}
 	return overview.Connect(cfg)
 }
 
+// exitCodes is the flag --detailed-exitcodes.
+type exitCodes struct{ wanted bool }
+
+// add adds the flag to a command, for what differs and what fails.
+func (e *exitCodes) add(cmd *cobra.Command, differs, fails string) {
+	e.addUsage(cmd, fmt.Sprintf("exit with 2 %s, 4 %s, 6 for both (default: 0)", differs, fails))
+}
+
+func (e *exitCodes) addUsage(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolVar(&e.wanted, "detailed-exitcodes", false, usage)
+}
+
 // exit returns the exit code of what was found, if codes are wanted: those of Puppet, where whatever is withheld, held or unknown
 // counts as failed.
-func (f *options) exit(differs, fails bool) error {
+func (e exitCodes) exit(differs, fails bool) error {
 	code := 0
 	if differs {
 		code |= 2
@@ -95,7 +113,7 @@ func (f *options) exit(differs, fails bool) error {
 	if fails {
 		code |= 4
 	}
-	if !f.codes || code == 0 {
+	if !e.wanted || code == 0 {
 		return nil
 	}
 	return output.Exit(code)

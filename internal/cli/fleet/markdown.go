@@ -9,38 +9,38 @@ import (
 )
 
 // printMarkdown prints a plan for a pull request. Texts of hosts and authors are code, so that none becomes a link, a mention or HTML.
-func (a printer) printMarkdown(p *overview.Plan) {
-	a.Print("### Plan: %s", planSummary(p))
+func (c *planCommand) printMarkdown(p *overview.Plan) {
+	c.out.Print("### Plan: %s", planSummary(p))
 	if rows := planRows(p); len(rows) > 1 {
-		a.Print("")
-		a.Print("| Nodes | Example | Resource | Catalog | Host |")
-		a.Print("|--:|---|---|---|---|")
+		c.out.Print("")
+		c.out.Print("| Nodes | Example | Resource | Catalog | Host |")
+		c.out.Print("|--:|---|---|---|---|")
 		for _, row := range rows[1:] {
 			cells := []string{row[0]}
 			for _, cell := range row[1:] {
 				cells = append(cells, code(cell))
 			}
-			a.Print("%s", "| "+strings.Join(cells, " | ")+" |")
+			c.out.Print("%s", "| "+strings.Join(cells, " | ")+" |")
 		}
 	}
 	for _, g := range p.Groups {
 		for _, d := range diffsOf(g) {
 			diff := text.Block(strings.TrimRight(d.diff, "\n"))
 			fence := strings.Repeat("`", max(3, ticks(diff)+1))
-			a.Print("")
-			a.Print("%s on %s:", code(d.ref), code(someNodes(g.Nodes)))
-			a.Print("")
-			a.Print("%s", output.Block(fence+"diff\n"+diff+"\n"+fence))
+			c.out.Print("")
+			c.out.Print("%s on %s:", code(d.ref), code(someNodes(g.Nodes)))
+			c.out.Print("")
+			c.out.Print("%s", output.Block(fence+"diff\n"+diff+"\n"+fence))
 		}
 	}
 	if len(p.Problems) > 0 {
-		a.Print("")
+		c.out.Print("")
 	}
 	for _, problem := range p.Problems {
-		a.Print("- %s", code(problemLine(problem)))
+		c.out.Print("- %s", code(problemLine(problem)))
 	}
 	if p.OmittedProblems > 0 {
-		a.Print("- and %d more problems", p.OmittedProblems)
+		c.out.Print("- and %d more problems", p.OmittedProblems)
 	}
 }
 

@@ -7,39 +7,37 @@ import (
 	"strings"
 
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-func (a printer) printPlan(p *overview.Plan, format string) error {
-	switch format {
-	case formatJSON, formatYAML:
-		return a.Encode(p, format)
-	case formatMarkdown:
-		a.printMarkdown(p)
-		return nil
+// print prints a plan for people.
+func (c *planCommand) print(p *overview.Plan) {
+	if c.output.Is(flags.Markdown) {
+		c.printMarkdown(p)
+		return
 	}
 	if rows := planRows(p); len(rows) > 1 {
-		a.Table(rows)
-		a.Print("")
+		c.out.Table(rows)
+		c.out.Print("")
 	}
 	for _, g := range p.Groups {
 		for _, d := range diffsOf(g) {
-			a.Print("%s on %s:", d.ref, someNodes(g.Nodes))
-			a.Diff(d.diff)
-			a.Print("")
+			c.out.Print("%s on %s:", d.ref, someNodes(g.Nodes))
+			c.out.Diff(d.diff)
+			c.out.Print("")
 		}
 	}
 	for _, problem := range p.Problems {
-		a.PrintIn(output.Red, "%s", problemLine(problem))
+		c.out.PrintIn(output.Red, "%s", problemLine(problem))
 	}
 	if p.OmittedProblems > 0 {
-		a.PrintIn(output.Red, "and %d more problems", p.OmittedProblems)
+		c.out.PrintIn(output.Red, "and %d more problems", p.OmittedProblems)
 	}
-	a.Print("%s", planSummary(p))
-	return nil
+	c.out.Print("%s", planSummary(p))
 }
 
 // planSummary is the last line of a plan.

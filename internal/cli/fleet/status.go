@@ -10,14 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-func (a printer) status() *cobra.Command {
-	f := a.options()
-	var watch bool
+// A statusCommand is status.
+type statusCommand struct {
+	shared
+	output flags.Output
+	codes  exitCodes
+	watch  bool
+}
+
+func newStatus(s shared) *cobra.Command {
+	c := statusCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the fleet on one screen: nodes, resources, recent drift, and problems",
@@ -27,19 +35,20 @@ func (a printer) status() *cobra.Command {
 		Example: "  kubectl fettle status\n  kubectl fettle status --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if watch {
-				return a.watch(cmd, f)
+			if c.watch {
+				return c.follow(cmd.Context())
 			}
-			return a.runStatus(cmd.Context(), f)
+			return c.run(cmd.Context())
 		},
 	}
-	f.add(cmd, "if nodes are pending or out of sync", "if some failed, are held, disabled or silent, or don't get a resource")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show the progress of the fleet until interrupted, from the object Fleet, which the manager writes every ten seconds at most")
+	c.output.AddTable(cmd)
+	c.codes.add(cmd, "if nodes are pending or out of sync", "if some failed, are held, disabled or silent, or don't get a resource")
+	cmd.Flags().BoolVar(&c.watch, "watch", false, "show the progress of the fleet until interrupted, from the object Fleet, which the manager writes every ten seconds at most")
 	return cmd
 }
 
-func (a printer) runStatus(ctx context.Context, f options) error {
-	client, err := f.connect()
+func (c *statusCommand) run(ctx context.Context) error {
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
@@ -50,19 +59,20 @@ func (a printer) runStatus(ctx context.Context, f options) error {
 	now := time.Now()
 	s := overview.StatusOf(nodes, now)
 	if s.Nodes.Held > 0 {
-		s.Deselection = a.deselection(ctx, client)
+		s.Deselection = c.deselection(ctx, client)
 	}
-	if err := a.printStatus(s, f.format, now); err != nil {
+	all := slices.Concat(s.Problems, s.Others)
+	if err := c.output.PrintTable(c.out, s, problemRows(all, now, c.output), func() { c.print(s, all, now) }); err != nil {
 		return err
 	}
-	return f.exit(len(s.Others) > 0, len(s.Problems) > 0)
+	return c.codes.exit(len(s.Others) > 0, len(s.Problems) > 0)
 }
 
 // deselection returns what is held, with the command that confirms it; nil if the Fleet cannot be read.
-func (a printer) deselection(ctx context.Context, client *overview.Client) *v1alpha1.HeldDeselection {
+func (s shared) deselection(ctx context.Context, client *overview.Client) *v1alpha1.HeldDeselection {
 	fleet, err := client.Fleet(ctx)
 	if err != nil {
-		a.Warn("cannot say how to confirm what is held: %v", err)
+		s.out.Warn("cannot say how to confirm what is held: %v", err)
 	}
 	return fleet.Status.Deselection
 }
@@ -70,29 +80,22 @@ func (a printer) deselection(ctx context.Context, client *overview.Client) *v1al
 // maxGroups is the number of groups in a table that is not wide.
 const maxGroups = 20
 
-func (a printer) printStatus(s overview.Status, format string, now time.Time) error {
-	if format == formatJSON || format == formatYAML {
-		return a.Encode(s, format)
-	}
-	all := slices.Concat(s.Problems, s.Others)
-	if format == formatCSV {
-		return a.CSV(problemRows(all, now, format))
-	}
-	a.Table(summary(s))
+// print prints the counts, and tables of the nodes that are not in sync.
+func (c *statusCommand) print(s overview.Status, all []overview.NodeProblem, now time.Time) {
+	c.out.Table(summary(s))
 	if len(all) == 0 {
-		return nil
+		return
 	}
-	a.Print("")
-	if format == formatWide {
-		a.Table(problemRows(all, now, format))
-		return nil
+	c.out.Print("")
+	if c.output.Is(flags.Wide) {
+		c.out.Table(problemRows(all, now, c.output))
+		return
 	}
 	groups := overview.Grouped(all)
-	a.Table(groupRows(groups[:min(len(groups), maxGroups)], now))
+	c.out.Table(groupRows(groups[:min(len(groups), maxGroups)], now))
 	if more := len(groups) - maxGroups; more > 0 {
-		a.Print("and %d more: use -o wide", more)
+		c.out.Print("and %d more: use -o wide", more)
 	}
-	return nil
 }
 
 // summary has the counts, and what is held, because that causes the rest.
@@ -112,10 +115,10 @@ func summary(s overview.Status) [][]string {
 }
 
 // problemRows has a row for each node.
-func problemRows(all []overview.NodeProblem, now time.Time, format string) [][]string {
+func problemRows(all []overview.NodeProblem, now time.Time, as flags.Output) [][]string {
 	rows := [][]string{{"NODE", "STATE", "REASON", "SINCE", "MESSAGE"}}
 	for _, p := range all {
-		rows = append(rows, []string{p.Node, string(p.State), p.Reason, output.Age(p.Since, now, format), p.Message})
+		rows = append(rows, []string{p.Node, string(p.State), p.Reason, output.Age(p.Since, now, as.String()), p.Message})
 	}
 	return rows
 }
@@ -124,7 +127,7 @@ func problemRows(all []overview.NodeProblem, now time.Time, format string) [][]s
 func groupRows(groups []overview.ProblemGroup, now time.Time) [][]string {
 	rows := [][]string{{"STATE", "NODES", "WHICH", "SINCE", "MESSAGE"}}
 	for _, g := range groups {
-		rows = append(rows, []string{string(g.State), strconv.Itoa(len(g.Nodes)), someNodes(g.Nodes), output.Age(g.Since, now, formatTable), g.Message})
+		rows = append(rows, []string{string(g.State), strconv.Itoa(len(g.Nodes)), someNodes(g.Nodes), output.Age(g.Since, now, flags.Table), g.Message})
 	}
 	return rows
 }

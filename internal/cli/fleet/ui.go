@@ -15,8 +15,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/page"
 )
 
-func (a printer) ui() *cobra.Command {
-	var port uint16
+// A uiCommand is ui.
+type uiCommand struct {
+	shared
+	port uint16
+}
+
+func newUI(s shared) *cobra.Command {
+	c := uiCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the fleet in a browser",
@@ -24,15 +30,15 @@ func (a printer) ui() *cobra.Command {
 			"with your rights, changes nothing, and lets in only who knows the address.",
 		Example: "  kubectl fettle ui",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), port) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	cmd.Flags().Uint16Var(&c.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	return cmd
 }
 
-// serve serves the page until ctx ends.
-func (a printer) serve(ctx context.Context, port uint16) error {
-	cfg, err := a.access.Config()
+// run serves the page until ctx ends.
+func (c *uiCommand) run(ctx context.Context) error {
+	cfg, err := c.access.Config()
 	if err != nil {
 		return err
 	}
@@ -40,7 +46,7 @@ func (a printer) serve(ctx context.Context, port uint16) error {
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(c.port))))
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
@@ -50,12 +56,12 @@ func (a printer) serve(ctx context.Context, port uint16) error {
 	}
 	guard := page.NewGuard(is)
 	server := &http.Server{
-		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: a.access.Name(cfg), Now: time.Now})),
+		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: c.access.Name(cfg), Now: time.Now})),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the streams of updates
 	}
 	_, _ = fleet.Nodes() // begins to read, so that the first page has something to show
-	a.Print("Open %s", guard.URL())
+	c.out.Print("Open %s", guard.URL())
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

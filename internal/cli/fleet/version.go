@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,9 +11,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/version"
 )
 
-func (a printer) version() *cobra.Command {
-	f := a.options()
-	var client bool
+// A versionCommand is version.
+type versionCommand struct {
+	shared
+	output flags.Output
+	client bool
+}
+
+func newVersion(s shared) *cobra.Command {
+	c := versionCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of kubectl fettle and of the agents of all nodes",
@@ -21,35 +28,29 @@ func (a printer) version() *cobra.Command {
 		Example: "  kubectl fettle version\n" +
 			"  kubectl fettle version --client",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if client {
-				return a.printVersions(overview.Versions{Client: version.String()}, f.format)
-			}
-			return a.runVersion(cmd, f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	flags.Output(cmd, &f.format, "text, json or yaml", formatText, formatJSON, formatYAML)
-	cmd.Flags().BoolVar(&client, "client", false, "show only the version of this program, without a request")
+	c.output.AddText(cmd)
+	cmd.Flags().BoolVar(&c.client, "client", false, "show only the version of this program, without a request")
 	return cmd
 }
 
-func (a printer) runVersion(cmd *cobra.Command, f options) error {
-	client, err := f.connect()
-	if err != nil {
-		return err
-	}
-	v, err := client.Versions(cmd.Context())
-	if err != nil {
-		return err
+func (c *versionCommand) run(ctx context.Context) error {
+	var v overview.Versions
+	if !c.client {
+		client, err := c.connect()
+		if err != nil {
+			return err
+		}
+		if v, err = client.Versions(ctx); err != nil {
+			return err
+		}
 	}
 	v.Client = version.String()
-	return a.printVersions(v, f.format)
+	return c.output.Print(c.out, v, func() { c.print(v) })
 }
 
-func (a printer) printVersions(v overview.Versions, format string) error {
-	if format != formatText {
-		return a.Encode(v, format)
-	}
+func (c *versionCommand) print(v overview.Versions) {
 	rows := [][]string{{"Client", v.Client}}
 	var agents []string
 	for _, agent := range v.Agents {
@@ -58,6 +59,5 @@ func (a printer) printVersions(v overview.Versions, format string) error {
 	if len(agents) > 0 {
 		rows = append(rows, []string{"Agents", strings.Join(agents, "; ")})
 	}
-	a.Table(rows)
-	return nil
+	c.out.Table(rows)
 }

@@ -1,10 +1,9 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
@@ -15,35 +14,35 @@ import (
 // reconnectAfter is the time between two watches.
 const reconnectAfter = time.Second
 
-// watch shows the progress of the fleet until ctx ends. It fails if the first request does.
-func (a printer) watch(cmd *cobra.Command, f options) error {
-	if err := flags.OneOf("--watch needs --output table, and --output", f.format, formatTable); err != nil {
+// follow shows the progress of the fleet until ctx ends. It fails if the first request does.
+func (c *statusCommand) follow(ctx context.Context) error {
+	if err := flags.OneOf("--watch needs --output table, and --output", c.output.String(), flags.Table); err != nil {
 		return err
 	}
-	client, err := f.connect()
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
-	defer a.EndProgress()
-	shown := follower{printer: a}
-	for ctx := cmd.Context(); ctx.Err() == nil; {
+	defer c.out.EndProgress()
+	shown := follower{out: c.out}
+	for ctx.Err() == nil {
 		if err := client.Follow(ctx, shown.show); err != nil && ctx.Err() == nil {
 			if !shown.began {
 				return err
 			}
-			a.Warn("%s; trying again", err)
+			c.out.Warn("%s; trying again", err)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(reconnectAfter):
 		}
 	}
-	return f.exit(shown.Pending+shown.OutOfSync > 0, shown.Failed+shown.Withheld+shown.Held+shown.Silent+shown.Disabled > 0)
+	return c.codes.exit(shown.Pending+shown.OutOfSync > 0, shown.Failed+shown.Withheld+shown.Held+shown.Silent+shown.Disabled > 0)
 }
 
 // A follower shows the states of the fleet that differ from the one before.
 type follower struct {
-	printer
+	out                 *output.Printer
 	v1alpha1.FleetNodes // of the last state
 	began               bool
 	line                string
@@ -53,7 +52,7 @@ func (w *follower) show(next v1alpha1.FleetStatus) {
 	w.FleetNodes, w.began = next.Nodes, true
 	if line := progress(next); line != w.line {
 		w.line = line
-		w.ShowLine(bar(next.Nodes), line)
+		w.out.ShowLine(bar(next.Nodes), line)
 	}
 }
 

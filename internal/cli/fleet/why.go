@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,14 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-func (a printer) why() *cobra.Command {
-	f := a.options()
-	var node string
+// A whyCommand is why.
+type whyCommand struct {
+	shared
+	output flags.Output
+	codes  exitCodes
+	node   string
+}
+
+func newWhy(s shared) *cobra.Command {
+	c := whyCommand{shared: s}
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Explain where a resource applies, its state on each node, and why",
@@ -27,26 +36,27 @@ func (a printer) why() *cobra.Command {
 			"lists each node, and those that are not selected.",
 		Example: "  kubectl fettle why File/motd\n" +
 			"  kubectl fettle why File/motd --node web-1",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runWhy(cmd, f, node, args[0]) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completeOneRef,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	f.add(cmd, "if nodes differ from the resource or have yet to apply it", "if it failed, is withheld, skipped, held, disabled or unknown on some")
-	cmd.ValidArgsFunction = f.completeOneRef
-	cmd.Flags().StringVar(&node, "node", "", "only this node")
-	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNode)
+	c.output.AddTable(cmd)
+	c.codes.add(cmd, "if nodes differ from the resource or have yet to apply it", "if it failed, is withheld, skipped, held, disabled or unknown on some")
+	cmd.Flags().StringVar(&c.node, "node", "", "only this node")
+	_ = cmd.RegisterFlagCompletionFunc("node", c.completeNode)
 	return cmd
 }
 
-func (a printer) runWhy(cmd *cobra.Command, f options, node, ref string) error {
-	client, err := f.connect()
+func (c *whyCommand) run(ctx context.Context, ref string) error {
+	client, err := c.connect()
 	if err != nil {
 		return err
 	}
-	r, err := client.Resource(cmd.Context(), ref)
+	r, err := client.Resource(ctx, ref)
 	if err != nil {
 		return err
 	}
-	nodes, err := client.Candidates(cmd.Context(), node)
+	nodes, err := client.Candidates(ctx, c.node)
 	if err != nil {
 		return err
 	}
@@ -54,14 +64,14 @@ func (a printer) runWhy(cmd *cobra.Command, f options, node, ref string) error {
 	if err != nil {
 		return fmt.Errorf("%s selects no node: %w", r.Ref(), err)
 	}
-	w := explained{Resource: r, all: all, one: node != ""}
+	w := explained{Resource: r, all: all, one: c.node != ""}
 	if slices.ContainsFunc(all, func(e overview.Explanation) bool { return e.Held }) {
-		w.deselection = a.deselection(cmd.Context(), client)
+		w.deselection = c.deselection(ctx, client)
 	}
-	if err := a.printWhy(w, f.format, time.Now()); err != nil {
+	if err := c.print(w, time.Now()); err != nil {
 		return err
 	}
-	return f.exit(slices.ContainsFunc(all, overview.Explanation.Differs), slices.ContainsFunc(all, overview.Explanation.Fails))
+	return c.codes.exit(slices.ContainsFunc(all, overview.Explanation.Differs), slices.ContainsFunc(all, overview.Explanation.Fails))
 }
 
 // An explained is a resource with its explanations.
@@ -72,45 +82,38 @@ type explained struct {
 	deselection *v1alpha1.HeldDeselection // what holds some nodes; nil if none is, or it cannot be read
 }
 
-func (a printer) printWhy(w explained, format string, now time.Time) error {
-	if format == formatJSON || format == formatYAML {
-		return a.Encode(w.all, format)
+func (c *whyCommand) print(w explained, now time.Time) error {
+	rows := explanations(w.all, now, c.output)
+	if c.output.Is(flags.Table) && !w.one {
+		rows = explanationGroups(w.all, now, c.output)
 	}
-	var table [][]string
-	if format == formatTable && !w.one {
-		table = explanationGroups(w.all, now)
-	} else {
-		table = explanations(w.all, now, format)
-	}
-	if format == formatCSV {
-		return a.CSV(table)
-	}
-	a.Table(about(w))
-	if len(table) > 1 {
-		a.Print("")
-		a.Table(table)
-	}
-	return nil
+	return c.output.PrintTable(c.out, w.all, rows, func() {
+		c.out.Table(about(w))
+		if len(rows) > 1 {
+			c.out.Print("")
+			c.out.Table(rows)
+		}
+	})
 }
 
 // explanations has a row for each node.
-func explanations(all []overview.Explanation, now time.Time, format string) [][]string {
+func explanations(all []overview.Explanation, now time.Time, as flags.Output) [][]string {
 	table := [][]string{{"NODE", "SELECTED", "STATE", "SINCE", "DRIFT", "REASON"}}
-	if format != formatTable {
+	if !as.Is(flags.Table) {
 		table[0] = slices.Insert(table[0], beforeAuthor, "AUTHOR")
 	}
 	for _, e := range all {
-		table = append(table, row(e, now, format))
+		table = append(table, row(e, now, as))
 	}
 	return table
 }
 
 // explanationGroups has a row for the nodes that have the same explanation.
-func explanationGroups(all []overview.Explanation, now time.Time) [][]string {
+func explanationGroups(all []overview.Explanation, now time.Time, as flags.Output) [][]string {
 	table := [][]string{{"STATE", "NODES", "WHICH", "SINCE", "DRIFT", "REASON"}}
 	shown := slices.DeleteFunc(slices.Clone(all), func(e overview.Explanation) bool { return !e.Shown() })
 	for _, g := range overview.GroupedExplanations(shown) {
-		cells := row(g.Explanation, now, formatTable)
+		cells := row(g.Explanation, now, as)
 		state := cells[2]
 		if g.Held {
 			state = "Held"
@@ -123,16 +126,16 @@ func explanationGroups(all []overview.Explanation, now time.Time) [][]string {
 // beforeAuthor is the number of columns before AUTHOR.
 const beforeAuthor = 5
 
-func row(e overview.Explanation, now time.Time, format string) []string {
+func row(e overview.Explanation, now time.Time, as flags.Output) []string {
 	since, drift, author := "", "", ""
 	if e.Since != nil {
-		since = output.Age(e.Since.Time, now, format)
+		since = output.Age(e.Since.Time, now, as.String())
 	}
 	if e.Drift != nil {
 		drift, author = fmt.Sprint(e.Drift.Count), (*host.Author)(e.Drift.Author).String()
 	}
 	cells := []string{e.Node, map[bool]string{true: "yes", false: "no"}[e.Selected], string(e.State), since, drift, e.Reason}
-	if format == formatTable {
+	if as.Is(flags.Table) {
 		return cells
 	}
 	return slices.Insert(cells, beforeAuthor, author)

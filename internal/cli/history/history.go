@@ -10,29 +10,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/job"
 	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/hostrun"
 )
 
-// Formats of reports.
-const (
-	formatText  = "text"
-	formatTable = "table"
-	formatWide  = "wide"
-	formatJSON  = "json"
-	formatYAML  = "yaml"
-	formatCSV   = "csv"
-)
-
-// A Place finds the state of the host that the flags of a command select.
-type Place struct {
-	AddFlags func(cmd *cobra.Command, stateDir *string)
-	// With calls a function with the state directory.
-	With func(stateDir string, use func(dir string) error) error
-}
-
 // Command returns fettle report.
-func Command(out *output.Printer, place Place) *cobra.Command {
+func Command(out *output.Printer, hosts place.Hosts) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Show the reports of the last eventful runs on this host",
@@ -41,59 +25,83 @@ func Command(out *output.Printer, place Place) *cobra.Command {
 		Example: "  fettle report list",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(list(out, place), show(out, place))
+	of := reports{out: out, hosts: hosts}
+	cmd.AddCommand(newList(of), newShow(of))
 	return cmd
 }
 
-func list(out *output.Printer, place Place) *cobra.Command {
-	var dir, format string
+// Reports are those of the host that the flags of a command select.
+type reports struct {
+	out   *output.Printer
+	hosts place.Hosts
+	host  place.Flags
+}
+
+// read returns the reports.
+func (r reports) read() (all []report.Stored, err error) {
+	err = r.hosts.WithState(r.host, r.out.Tracer(), func(dir string) error {
+		all, err = hostrun.History(dir)
+		return job.ExplainPermission(err)
+	})
+	return all, err
+}
+
+// A listCommand is report list.
+type listCommand struct {
+	reports
+	output flags.Output
+}
+
+func newList(of reports) *cobra.Command {
+	c := listCommand{reports: of}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the reports of this host, the latest last",
 		Example: "  fettle report list",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return place.read(dir, func(all []report.Stored) error { return List(out, all, format, time.Now()) })
-		},
+		RunE:    func(*cobra.Command, []string) error { return c.run() },
 	}
-	place.AddFlags(cmd, &dir)
-	flags.Output(cmd, &format, "table, wide, json, yaml or csv", formatTable, formatWide, formatJSON, formatYAML, formatCSV)
+	c.host.Add(cmd, c.hosts)
+	c.output.AddTable(cmd)
 	return cmd
 }
 
-func show(out *output.Printer, place Place) *cobra.Command {
-	var dir, format string
+func (c *listCommand) run() error {
+	all, err := c.read()
+	if err != nil {
+		return err
+	}
+	return List(c.out, all, c.output, time.Now())
+}
+
+// A showCommand is report show.
+type showCommand struct {
+	reports
+	output flags.Output
+}
+
+func newShow(of reports) *cobra.Command {
+	c := showCommand{reports: of}
 	cmd := &cobra.Command{
 		Use:     "show [NUMBER]",
 		Short:   "Show a report of this host, by default the latest",
 		Example: "  fettle report show\n  fettle report show 17 -o json",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			number := ""
-			if len(args) == 1 {
-				number = args[0]
-			}
-			return place.read(dir, func(all []report.Stored) error {
-				one, err := Choose(all, number)
-				if err != nil {
-					return fmt.Errorf("this host has %w: see fettle report list", err)
-				}
-				return Show(out, one.Report, format)
-			})
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return c.run(append(args, "")[0]) },
 	}
-	place.AddFlags(cmd, &dir)
-	flags.Output(cmd, &format, "text, json or yaml", formatText, formatJSON, formatYAML)
+	c.host.Add(cmd, c.hosts)
+	c.output.AddText(cmd)
 	return cmd
 }
 
-// read calls a function with the reports of the host.
-func (p Place) read(stateDir string, use func([]report.Stored) error) error {
-	return p.With(stateDir, func(dir string) error {
-		all, err := hostrun.History(dir)
-		if err != nil {
-			return job.ExplainPermission(err)
-		}
-		return use(all)
-	})
+func (c *showCommand) run(number string) error {
+	all, err := c.read()
+	if err != nil {
+		return err
+	}
+	one, err := Choose(all, number)
+	if err != nil {
+		return fmt.Errorf("this host has %w: see fettle report list", err)
+	}
+	return Show(c.out, one.Report, c.output)
 }

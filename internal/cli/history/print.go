@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 )
@@ -27,31 +28,24 @@ func Choose(all []report.Stored, number string) (report.Stored, error) {
 }
 
 // Show prints a report as text, json or yaml.
-func Show(p *output.Printer, r report.Report, format string) error {
-	if format == formatText {
+func Show(p *output.Printer, r report.Report, as flags.Output) error {
+	if as.Is(flags.Text) {
 		for _, res := range r.Resources {
 			p.Resource(res, true)
 		}
 	}
-	return p.Report(r, output.Style{Format: format})
+	return p.Report(r, output.Style{Format: as.String()})
 }
 
 // List prints reports as a table, csv, json or yaml.
-func List(p *output.Printer, all []report.Stored, format string, now time.Time) error {
-	if format == formatJSON || format == formatYAML {
-		return p.Encode(all, format)
-	}
-	table := [][]string{{"NUMBER", "AGE", "STATUS", "CHANGED", "REFRESHED", "FAILED", "NOOP", "DURATION"}}
+func List(p *output.Printer, all []report.Stored, as flags.Output, now time.Time) error {
+	rows := [][]string{{"NUMBER", "AGE", "STATUS", "CHANGED", "REFRESHED", "FAILED", "NOOP", "DURATION"}}
 	for _, r := range all {
 		c := r.Report.Counts
-		table = append(table, []string{
-			strconv.FormatInt(r.Number, 10), output.Age(r.Report.Started, now, format), r.Report.Status,
+		rows = append(rows, []string{
+			strconv.FormatInt(r.Number, 10), output.Age(r.Report.Started, now, as.String()), r.Report.Status,
 			strconv.Itoa(c.Changed), strconv.Itoa(c.Refreshed), strconv.Itoa(c.Failed), strconv.Itoa(c.Noop), r.Report.Duration.String(),
 		})
 	}
-	if format == formatCSV {
-		return p.CSV(table)
-	}
-	p.Table(table)
-	return nil
+	return as.PrintRows(p, all, rows)
 }

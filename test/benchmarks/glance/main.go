@@ -26,7 +26,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.programs.Manager, "manager", "bin/manager", "the program manager")
 	flag.StringVar(&o.programs.Agent, "agent", "bin/nodeagent", "the program nodeagent")
-	flag.StringVar(&o.programs.Fettle, "fettle", "bin/fettle", "the program fettle")
+	flag.StringVar(&o.programs.Plugin, "plugin", "bin/kubectl-fettle", "the program kubectl-fettle")
 	flag.IntVar(&o.simulated, "simulated", 5000, "how many nodes are simulated")
 	flag.IntVar(&o.calls, "calls", 7, "how often each command is called; those that ask every node are called three times at most")
 	flag.StringVar(&o.transcript, "transcript", "", "Markdown file whose transcript is updated (default: print it)")

@@ -40,8 +40,8 @@ func newWorld(t *testing.T) *world {
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
 	cfg.QPS = -1
-	w := &world{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "fettle")}
-	program.Build(t, "fettle", w.fettle)
+	w := &world{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "kubectl-fettle")}
+	program.Build(t, "kubectl-fettle", w.fettle)
 	w.fill(t)
 	return w
 }
@@ -161,7 +161,6 @@ func (w *world) serve(t *testing.T, user string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), w.fettle, "ui", "--kubeconfig", kubeconfig)
-	cmd.Args[0] = "kubectl-fettle"
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

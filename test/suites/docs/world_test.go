@@ -55,6 +55,7 @@ type cluster struct {
 	admin      client.Client
 	kubeconfig string
 	fettle     string // the program
+	plugin     string // kubectl-fettle
 	kubectl    string
 	logs       *locked.Buffer
 }
@@ -69,11 +70,12 @@ func newCluster(t *testing.T) *cluster {
 	dir := t.TempDir()
 	c := &cluster{
 		cfg: cfg, admin: controlplane.Admin(t, cfg), logs: &locked.Buffer{},
-		kubeconfig: filepath.Join(dir, "kubeconfig"), fettle: filepath.Join(dir, "fettle"), kubectl: filepath.Join(assets, "kubectl"),
+		kubeconfig: filepath.Join(dir, "kubeconfig"), fettle: filepath.Join(dir, "fettle"), plugin: filepath.Join(dir, "kubectl-fettle"), kubectl: filepath.Join(assets, "kubectl"),
 	}
 	nodequestions.ServeHub(t, cfg, c.planBase)
 	must(t, controlplane.WriteKubeconfig(c.kubeconfig, cfg, ""))
 	program.Build(t, "fettle", c.fettle)
+	program.Build(t, "kubectl-fettle", c.plugin)
 	return c
 }
 
@@ -201,7 +203,7 @@ func (m *machine) boot(t *testing.T, packages []string) {
 
 // install puts the programs and the repository's manifests on a machine.
 func (c *cluster) install(root string) error {
-	for from, to := range map[string]string{c.fettle: "usr/local/bin/fettle", c.kubectl: "usr/local/bin/kubectl", c.kubeconfig: "root/.kube/config"} {
+	for from, to := range map[string]string{c.fettle: "usr/local/bin/fettle", c.plugin: "usr/local/bin/kubectl-fettle", c.kubectl: "usr/local/bin/kubectl", c.kubeconfig: "root/.kube/config"} {
 		content, err := os.ReadFile(from)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(root, to)), 0o755)
@@ -221,10 +223,7 @@ func (c *cluster) install(root string) error {
 	if err := os.MkdirAll(filepath.Join(root, "root/bin"), 0o755); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle")),
-		os.Symlink("fettle", filepath.Join(root, "usr/local/bin/kubectl-fettle")),
-	)
+	return os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle"))
 }
 
 func (m *machine) startAgent(t *testing.T, token string) (stop func()) {

@@ -13,10 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
-	"github.com/fettle-dev/fettle/test/fixtures/program"
+	programs "github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
 const fixtures = "../../fixtures/dsc/"
@@ -33,21 +36,21 @@ func newWorld(t *testing.T) world {
 }
 
 // run runs fettle, and returns its output, its errors and its exit code.
-func (w world) run(t *testing.T, args ...string) (output, messages string, code int) {
+func (w world) run(t *testing.T, args ...string) (printed, messages string, code int) {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	err := cli.Run(t.Context(), cli.Options{
 		Kinds:      providers.Kinds(),
-		OpenHost:   func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		Hosts:      place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }},
 		CopyOfRoot: func(use func(string) error) error { return use(w.root) },
-		Out:        &out, Err: &stderr,
+		Streams:    program.Streams{Out: &out, Err: &stderr},
 	}, args)
-	var exit cli.Exit
+	var exit output.Exit
 	switch {
 	case errors.As(err, &exit):
 		return out.String(), stderr.String(), int(exit)
 	case err != nil:
-		return out.String(), stderr.String() + cli.Message(err), 1
+		return out.String(), stderr.String() + program.Message(err), 1
 	}
 	return out.String(), stderr.String(), 0
 }
@@ -107,7 +110,7 @@ func (w world) adapter(t *testing.T) string {
 		put(t, filepath.Join(w.dir, name), read(t, fixtures+"adapter/"+name))
 	}
 	beside := filepath.Join(w.dir, "adapter")
-	program.Make(t, "test/fixtures/dsc/adapter", beside)
+	programs.Make(t, "test/fixtures/dsc/adapter", beside)
 	installed := filepath.Join(w.root, "opt/dsctest/adapter")
 	put(t, installed, read(t, beside))
 	if err := os.Chmod(installed, 0o755); err != nil {

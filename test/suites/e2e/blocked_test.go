@@ -30,7 +30,7 @@ type plugin struct {
 func startPlugin(ctx context.Context) plugin {
 	GinkgoHelper()
 	p := plugin{program: filepath.Join(GinkgoT().TempDir(), "kubectl-fettle"), client: &http.Client{}}
-	run(ctx, "go", "build", "-o", p.program, "./cmd/fettle")
+	run(ctx, "go", "build", "-o", p.program, "./cmd/kubectl-fettle")
 	p.page = serve(ctx, withKubeconfig(ctx, p.program, "ui"), `^Open (\S+)`)
 	return p
 }

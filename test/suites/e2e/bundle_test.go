@@ -50,7 +50,7 @@ var _ = Describe("A support bundle", Label("bundle"), func() {
 		Expect(on(ctx, node, "cat /etc/e2e-secret")).To(Equal(secret))
 
 		archive := filepath.Join(GinkgoT().TempDir(), "bundle.tar.gz")
-		fettle(ctx, "support-bundle", "cluster", "-o", archive)
+		kubectlFettle(ctx, "support-bundle", "cluster", "-o", archive)
 		files := unpack(archive)
 		Expect(files).NotTo(HaveKey("errors.txt"))
 		for namespace, container := range map[string]string{"fettle-system": "manager", "fettle-nodes": "nodeagent"} {

@@ -133,7 +133,7 @@ func driftEvents(ctx context.Context) string {
 
 var _ = Describe("What is changed by hand", Label("drift", "byhand"), func() {
 	It("is corrected or, with noop, reported, and shows in drift, events, metrics and on the page", func(ctx SpecContext) {
-		program := buildFettle(ctx, "kubectl-fettle")
+		program := buildProgram(ctx, "kubectl-fettle")
 		deb(ctx, "e2e-hand", "1", "true")
 		handUnits(ctx)
 		apply(ctx, handResources())

@@ -14,19 +14,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// fettle runs fettle of this checkout, as administrator, and returns its standard output.
-func fettle(ctx context.Context, args ...string) string {
+// kubectlFettle runs kubectl fettle of this checkout, as administrator, and returns its standard output.
+func kubectlFettle(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	out, err := withKubeconfig(ctx, buildFettle(ctx, "fettle"), args...).Output()
+	out, err := withKubeconfig(ctx, buildProgram(ctx, "kubectl-fettle"), args...).Output()
 	Expect(err).NotTo(HaveOccurred())
 	return string(out)
 }
 
-// buildFettle builds fettle of this checkout under a name, for the spec.
-func buildFettle(ctx context.Context, name string) string {
+// buildProgram builds a program of this checkout for the spec.
+func buildProgram(ctx context.Context, name string) string {
 	GinkgoHelper()
 	program := filepath.Join(GinkgoT().TempDir(), name)
-	run(ctx, "go", "build", "-o", program, "./cmd/fettle")
+	run(ctx, "go", "build", "-o", program, "./cmd/"+name)
 	return program
 }
 
@@ -51,7 +51,7 @@ func inPod(ctx context.Context, name, input string, args ...string) string {
 // acts.
 func installService(ctx context.Context, name string) {
 	GinkgoHelper()
-	inPod(ctx, name, fettle(ctx, "agent", "token", "--node", name, "--server", c.Server()), "agent", "install", "--kubeconfig", "-")
+	inPod(ctx, name, kubectlFettle(ctx, "agent", "token", "--node", name, "--server", c.Server()), "agent", "install", "--kubeconfig", "-")
 	DeferCleanup(func(ctx SpecContext) {
 		rollout(ctx)
 		// After a reboot the old status of the pod shows a while, as ready, although its container is started again.

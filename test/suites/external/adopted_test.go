@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/engine/enginetest"
 	"github.com/fettle-dev/fettle/internal/external/authoring"
 	"github.com/fettle-dev/fettle/internal/external/definition"
@@ -57,9 +59,9 @@ func (a *author) fettle(t *testing.T, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := cli.Run(t.Context(), cli.Options{
 		Kinds:      providers.Kinds(),
-		OpenHost:   func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		Hosts:      place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }},
 		CopyOfRoot: func(use func(string) error) error { return use(a.root) },
-		Out:        &out, Err: &out,
+		Streams:    program.Streams{Out: &out, Err: &out},
 	}, args)
 	return out.String(), err
 }

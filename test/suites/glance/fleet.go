@@ -29,7 +29,7 @@ import (
 )
 
 // Programs are paths of the programs that users run.
-type Programs struct{ Manager, Agent, Fettle string }
+type Programs struct{ Manager, Agent, Plugin string }
 
 // A Fleet is a cluster with Fettle and its nodes. It ends with the test.
 type Fleet struct {
@@ -99,12 +99,12 @@ func (f *Fleet) admit(ctx context.Context) error {
 		}
 	}
 	plugins := filepath.Join(f.dir, "plugins")
-	fettle, err := filepath.Abs(f.programs.Fettle)
+	plugin, err := filepath.Abs(f.programs.Plugin)
 	if err == nil {
 		err = os.Mkdir(plugins, 0o755)
 	}
 	if err == nil {
-		err = os.Symlink(fettle, filepath.Join(plugins, "kubectl-fettle"))
+		err = os.Symlink(plugin, filepath.Join(plugins, "kubectl-fettle"))
 	}
 	f.user = filepath.Join(f.dir, "ann.kubeconfig")
 	return errors.Join(err, controlplane.WriteKubeconfig(f.user, f.cfg, "ann"))

@@ -33,10 +33,10 @@ func TestFleetAnswersAsInTheTranscript(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	dir := t.TempDir()
-	programs := glance.Programs{Manager: filepath.Join(dir, "manager"), Agent: filepath.Join(dir, "nodeagent"), Fettle: filepath.Join(dir, "fettle")}
+	programs := glance.Programs{Manager: filepath.Join(dir, "manager"), Agent: filepath.Join(dir, "nodeagent"), Plugin: filepath.Join(dir, "kubectl-fettle")}
 	program.Build(t, "manager", programs.Manager)
 	program.Build(t, "nodeagent", programs.Agent)
-	program.Build(t, "fettle", programs.Fettle)
+	program.Build(t, "kubectl-fettle", programs.Plugin)
 	f := glance.Start(t.Context(), t, programs, simulated)
 	f.Drift(t.Context())
 	golden.Text(t, transcript, f.Transcript(t.Context()))

@@ -160,6 +160,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{admin: controlplane.Admin(t, cfg), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), programs: t.TempDir(), machine: debian.Boot(t)}
 	must(t, controlplane.WriteKubeconfig(w.kubeconfig, cfg, ""))
 	must(t, os.MkdirAll(filepath.Join(w.machine.Root(), dir), 0o755))
+	program.Build(t, "kubectl-fettle", filepath.Join(w.programs, "kubectl-fettle")) // creates tokens
 	for _, name := range []string{"fettle", "nodeagent"} {
 		program.Build(t, name, filepath.Join(w.programs, name))
 		text, err := os.ReadFile(filepath.Join(w.programs, name))

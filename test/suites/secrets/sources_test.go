@@ -17,6 +17,9 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
@@ -112,12 +115,12 @@ func fettle(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	var said strings.Builder
 	o := cli.Options{
-		Kinds: providers.Kinds(), In: strings.NewReader(stdin), Out: &said, Err: &said,
-		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
+		Kinds: providers.Kinds(), Streams: program.Streams{In: strings.NewReader(stdin), Out: &said, Err: &said},
+		Hosts: place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }},
 	}
-	var exit cli.Exit
+	var exit output.Exit
 	if err := cli.Run(context.WithoutCancel(t.Context()), o, args); err != nil && !errors.As(err, &exit) {
-		said.WriteString(cli.Message(err))
+		said.WriteString(program.Message(err))
 	}
 	return said.String()
 }

@@ -23,10 +23,11 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
-	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/fleet"
+	"github.com/fettle-dev/fettle/internal/cli/place"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/state"
-	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -177,10 +178,9 @@ func collect(t *testing.T, args ...string) (files map[string]string, said string
 
 func run(t *testing.T, out, stderr io.Writer, args ...string) error {
 	t.Helper()
-	return cli.Run(t.Context(), cli.Options{
-		Kinds:    providers.Kinds(),
-		OpenHost: func(root string) (cli.Host, error) { return linux.Open(linux.Options{Root: root}) },
-		In:       strings.NewReader(""), Out: out, Err: stderr,
+	return fleet.Run(t.Context(), fleet.Options{
+		Hosts:   place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }},
+		Streams: program.Streams{In: strings.NewReader(""), Out: out, Err: stderr},
 	}, args)
 }
 

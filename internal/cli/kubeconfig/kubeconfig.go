@@ -1,4 +1,5 @@
-package flags
+// Package kubeconfig has the flags with which kubectl selects a cluster and a user.
+package kubeconfig
 
 import (
 	"cmp"
@@ -7,38 +8,25 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fettle-dev/fettle/internal/version"
 )
 
-// A Cluster is the cluster that a user wants to reach, and as whom, with the flags of kubectl.
-type Cluster struct {
-	kubeconfig string
-	overrides  clientcmd.ConfigOverrides
+// Flags are the cluster that a user wants to reach, and as whom, with the flags of kubectl.
+type Flags struct {
+	file      string
+	overrides clientcmd.ConfigOverrides
 }
 
-// Add adds those flags to a command that select a context.
-func (c *Cluster) Add(cmd *cobra.Command) {
-	c.addKubeconfig(cmd.Flags())
-	cmd.Flags().StringVar(&c.overrides.CurrentContext, "context", "", contextUsage)
-}
-
-// AddAll adds all flags to a command and its subcommands.
-func (c *Cluster) AddAll(cmd *cobra.Command) {
+// Add adds the flags to a command and its subcommands.
+func (f *Flags) Add(cmd *cobra.Command) {
 	to := cmd.PersistentFlags()
-	c.addKubeconfig(to)
-	clientcmd.BindOverrideFlags(&c.overrides, to, overrideFlags())
-	to.Var(extra{&c.overrides.AuthInfo.ImpersonateUserExtra}, "as-user-extra", "extra KEY=VALUE of the user of --as; may be repeated")
-}
-
-const contextUsage = "context of the kubeconfig to use"
-
-func (c *Cluster) addKubeconfig(to *pflag.FlagSet) {
-	to.StringVar(&c.kubeconfig, "kubeconfig", "", "your kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
+	to.StringVar(&f.file, "kubeconfig", "", "your kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
 	_ = cobra.MarkFlagFilename(to, "kubeconfig") // it was just added
+	clientcmd.BindOverrideFlags(&f.overrides, to, overrideFlags())
+	to.Var(extra{&f.overrides.AuthInfo.ImpersonateUserExtra}, "as-user-extra", "extra KEY=VALUE of the user of --as; may be repeated")
 }
 
 // overrideFlags are the flags of kubectl, which takes no password any more. The flags of k8s.io/cli-runtime are the same, but
@@ -63,7 +51,7 @@ func overrideFlags() clientcmd.ConfigOverrideFlags {
 		&f.ContextOverrideFlags.ClusterName:  "cluster of the kubeconfig to use",
 		&f.ContextOverrideFlags.AuthInfoName: "user of the kubeconfig to use",
 		&f.ContextOverrideFlags.Namespace:    "ignored, because the kinds of Fettle have no namespace",
-		&f.CurrentContext:                    contextUsage,
+		&f.CurrentContext:                    "context of the kubeconfig to use",
 		&f.Timeout:                           "time limit of each request, such as 30s; 0 means none",
 	} {
 		flag.Description = usage
@@ -74,7 +62,7 @@ func overrideFlags() clientcmd.ConfigOverrideFlags {
 // An extra is the value of --as-user-extra.
 type extra struct{ all *map[string][]string }
 
-// Set implements [pflag.Value].
+// Set implements [github.com/spf13/pflag.Value].
 func (e extra) Set(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
@@ -87,15 +75,15 @@ func (e extra) Set(text string) error {
 	return nil
 }
 
-// Type implements [pflag.Value].
+// Type implements [github.com/spf13/pflag.Value].
 func (extra) Type() string { return "stringArray" }
 
-// String implements [pflag.Value].
+// String implements [github.com/spf13/pflag.Value].
 func (extra) String() string { return "" }
 
 // Config reads the kubeconfig.
-func (c *Cluster) Config() (*rest.Config, error) {
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules(), &c.overrides).ClientConfig()
+func (f *Flags) Config() (*rest.Config, error) {
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &f.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read your kubeconfig: %w", err)
 	}
@@ -104,16 +92,16 @@ func (c *Cluster) Config() (*rest.Config, error) {
 }
 
 // Name returns the name of the cluster that a configuration reaches: the context of the kubeconfig or, without one, the server.
-func (c *Cluster) Name(cfg *rest.Config) string {
-	known, err := c.rules().Load()
+func (f *Flags) Name(cfg *rest.Config) string {
+	known, err := f.rules().Load()
 	if err != nil {
 		return cfg.Host
 	}
-	return cmp.Or(c.overrides.CurrentContext, known.CurrentContext, cfg.Host)
+	return cmp.Or(f.overrides.CurrentContext, known.CurrentContext, cfg.Host)
 }
 
-func (c *Cluster) rules() *clientcmd.ClientConfigLoadingRules {
+func (f *Flags) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.kubeconfig
+	rules.ExplicitPath = f.file
 	return rules
 }

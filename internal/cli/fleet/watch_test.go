@@ -1,4 +1,4 @@
-package cli_test
+package fleet_test
 
 import (
 	"context"
@@ -12,8 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fettle-dev/fettle/internal/cli"
+	"github.com/fettle-dev/fettle/internal/cli/fleet"
+	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/program"
 	"github.com/fettle-dev/fettle/test/fixtures/locked"
+	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
 // followed serves a Fleet with some statuses, one after the other, and returns the path of a kubeconfig. Then it calls end.
@@ -69,15 +72,15 @@ func TestFleetIsFollowed(t *testing.T) {
 			var out, stderr locked.Buffer
 			sent := make(chan struct{})
 			ctx, cancel := context.WithCancel(t.Context())
-			cmd := cli.Command(cli.Options{Out: &out, Err: &stderr, ErrTerminal: c.terminal, Plugin: true})
+			cmd := fleet.Command(fleet.Options{Streams: program.Streams{Out: &out, Err: &stderr, ErrTerminal: c.terminal}})
 			cmd.SetArgs([]string{"status", "--watch", "--detailed-exitcodes", "--kubeconfig", followed(t, func() { close(sent) }, statuses...)})
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.ExecuteContext(ctx) }()
 			<-sent
-			(&keeper{t: t}).until("everything is shown", func() bool { return strings.HasSuffix(out.String()+stderr.String(), c.last) })
+			patient.Until(t, "everything is shown", func() bool { return strings.HasSuffix(out.String()+stderr.String(), c.last) })
 			cancel()
 			code := 0
-			if exit, ok := errors.AsType[cli.Exit](<-ended); ok {
+			if exit, ok := errors.AsType[output.Exit](<-ended); ok {
 				code = int(exit)
 			}
 			if diff := cmp.Diff(c.want, outcome{out: out.String(), err: stderr.String(), code: code}, cmp.AllowUnexported(outcome{})); diff != "" {

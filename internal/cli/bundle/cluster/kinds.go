@@ -1,4 +1,4 @@
-package bundle
+package cluster
 
 import (
 	"strings"
@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/bundle"
 )
 
 // A source is a kind of objects to collect.
 type source struct {
 	resource  schema.GroupVersionResource
 	namespace string // "" for all, or a kind without namespaces
-	fields    allowlist
+	fields    bundle.Fields
 	// wanted selects objects; nil selects all.
 	wanted func(*unstructured.Unstructured) bool
 }
@@ -22,15 +23,15 @@ type source struct {
 const managerNamespace = "fettle-system"
 
 // identity are the fields of metadata. It omits annotations, in which kubectl stores whole objects, and managedFields.
-func identity() allowlist {
-	return allow("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.generation", "metadata.resourceVersion",
+func identity() bundle.Fields {
+	return bundle.Allow("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.generation", "metadata.resourceVersion",
 		"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.labels", "metadata.ownerReferences")
 }
 
 // resourceFields are the fields of every kind of fettle.dev for users. It omits the attributes, but for those that identify
 // the object on the host and its desired presence.
-func resourceFields() allowlist {
-	return identity().with("spec.nodeSelector", "spec.when", "spec.noop", "spec.provider", "spec.deletionPolicy", "spec.require", "spec.before", "spec.notify",
+func resourceFields() bundle.Fields {
+	return identity().With("spec.nodeSelector", "spec.when", "spec.noop", "spec.provider", "spec.deletionPolicy", "spec.require", "spec.before", "spec.notify",
 		"spec.subscribe", "spec.audit", "spec.ensure", "spec.path", "spec.name", "status")
 }
 
@@ -43,20 +44,20 @@ func sources(resources []schema.GroupVersionResource) []source {
 	}
 	own := v1alpha1.GroupVersion.WithResource
 	all := []source{
-		{resource: core("nodes"), fields: identity().with("spec.taints", "spec.unschedulable", "status.nodeInfo", "status.conditions")},
-		{resource: core("namespaces"), fields: identity().with("status"), wanted: ours},
+		{resource: core("nodes"), fields: identity().With("spec.taints", "spec.unschedulable", "status.nodeInfo", "status.conditions")},
+		{resource: core("namespaces"), fields: identity().With("status"), wanted: ours},
 		{
 			resource: of("apiextensions.k8s.io", "customresourcedefinitions"), wanted: ofFettle,
-			fields: identity().with("spec.versions.name", "spec.versions.served", "spec.versions.storage", "status.conditions", "status.storedVersions"),
+			fields: identity().With("spec.versions.name", "spec.versions.served", "spec.versions.storage", "status.conditions", "status.storedVersions"),
 		},
-		{resource: of("admissionregistration.k8s.io", "validatingadmissionpolicies"), fields: identity().with("spec", "status"), wanted: ours},
-		{resource: of("admissionregistration.k8s.io", "validatingadmissionpolicybindings"), fields: identity().with("spec"), wanted: ours},
-		{resource: of("rbac.authorization.k8s.io", "clusterroles"), fields: identity().with("rules", "aggregationRule"), wanted: ours},
-		{resource: of("rbac.authorization.k8s.io", "clusterrolebindings"), fields: identity().with("roleRef", "subjects"), wanted: ours},
-		{resource: of("flowcontrol.apiserver.k8s.io", "flowschemas"), fields: identity().with("spec", "status"), wanted: ours},
-		{resource: own("catalogs"), fields: identity().with("count")},
+		{resource: of("admissionregistration.k8s.io", "validatingadmissionpolicies"), fields: identity().With("spec", "status"), wanted: ours},
+		{resource: of("admissionregistration.k8s.io", "validatingadmissionpolicybindings"), fields: identity().With("spec"), wanted: ours},
+		{resource: of("rbac.authorization.k8s.io", "clusterroles"), fields: identity().With("rules", "aggregationRule"), wanted: ours},
+		{resource: of("rbac.authorization.k8s.io", "clusterrolebindings"), fields: identity().With("roleRef", "subjects"), wanted: ours},
+		{resource: of("flowcontrol.apiserver.k8s.io", "flowschemas"), fields: identity().With("spec", "status"), wanted: ours},
+		{resource: own("catalogs"), fields: identity().With("count")},
 		{resource: own("nodecatalogs"), fields: nodeCatalogFields()},
-		{resource: own("fleets"), fields: identity().with("status")},
+		{resource: own("fleets"), fields: identity().With("status")},
 		{resource: of("events.k8s.io", "events"), namespace: "default", fields: eventFields(), wanted: aboutFettle},
 	}
 	for _, r := range resources {
@@ -67,11 +68,11 @@ func sources(resources []schema.GroupVersionResource) []source {
 			source{resource: of("apps", "deployments"), namespace: namespace, fields: workloadFields()},
 			source{resource: of("apps", "daemonsets"), namespace: namespace, fields: workloadFields()},
 			source{resource: core("pods"), namespace: namespace, fields: podFields()},
-			source{resource: of("coordination.k8s.io", "leases"), namespace: namespace, fields: identity().with("spec")},
-			source{resource: of("rbac.authorization.k8s.io", "roles"), namespace: namespace, fields: identity().with("rules")},
-			source{resource: of("rbac.authorization.k8s.io", "rolebindings"), namespace: namespace, fields: identity().with("roleRef", "subjects")},
-			source{resource: of("policy", "poddisruptionbudgets"), namespace: namespace, fields: identity().with("spec", "status")},
-			source{resource: core("resourcequotas"), namespace: namespace, fields: identity().with("spec", "status")},
+			source{resource: of("coordination.k8s.io", "leases"), namespace: namespace, fields: identity().With("spec")},
+			source{resource: of("rbac.authorization.k8s.io", "roles"), namespace: namespace, fields: identity().With("rules")},
+			source{resource: of("rbac.authorization.k8s.io", "rolebindings"), namespace: namespace, fields: identity().With("roleRef", "subjects")},
+			source{resource: of("policy", "poddisruptionbudgets"), namespace: namespace, fields: identity().With("spec", "status")},
+			source{resource: core("resourcequotas"), namespace: namespace, fields: identity().With("spec", "status")},
 			source{resource: of("events.k8s.io", "events"), namespace: namespace, fields: eventFields()},
 		)
 	}
@@ -79,8 +80,8 @@ func sources(resources []schema.GroupVersionResource) []source {
 }
 
 // nodeCatalogFields omit the attributes of entries, values of changes, and facts of unknown content.
-func nodeCatalogFields() allowlist {
-	return identity().with("spec.catalogs", "spec.entries.kind", "spec.entries.name", "spec.withheld", "spec.noop",
+func nodeCatalogFields() bundle.Fields {
+	return identity().With("spec.catalogs", "spec.entries.kind", "spec.entries.name", "spec.withheld", "spec.noop",
 		"status.observedGeneration", "status.appliedGeneration", "status.appliedDigest", "status.agentVersion", "status.lastRun", "status.counts",
 		"status.resources.ref", "status.resources.state", "status.resources.message", "status.resources.since", "status.resources.corrective",
 		"status.resources.changes.property", "status.omitted", "status.omittedFacts", "status.conditions",
@@ -88,31 +89,31 @@ func nodeCatalogFields() allowlist {
 }
 
 // eventFields omit the state of the regarded object.
-func eventFields() allowlist {
-	return identity().with("eventTime", "reason", "note", "type", "action", "regarding.kind", "regarding.namespace", "regarding.name", "series",
+func eventFields() bundle.Fields {
+	return identity().With("eventTime", "reason", "note", "type", "action", "regarding.kind", "regarding.namespace", "regarding.name", "series",
 		"deprecatedCount", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "reportingController")
 }
 
 // workloadFields omit commands, arguments and environments.
-func workloadFields() allowlist {
-	return identity().with("spec.replicas", "spec.updateStrategy", "spec.strategy", "spec.minReadySeconds", "spec.template.spec.containers.name",
+func workloadFields() bundle.Fields {
+	return identity().With("spec.replicas", "spec.updateStrategy", "spec.strategy", "spec.minReadySeconds", "spec.template.spec.containers.name",
 		"spec.template.spec.containers.image", "spec.template.spec.containers.resources", "spec.template.spec.hostPID", "spec.template.spec.nodeSelector",
 		"spec.template.spec.tolerations", "spec.template.spec.priorityClassName", "spec.template.spec.serviceAccountName", "status")
 }
 
 // podFields omit commands, arguments, environments and the messages that containers leave when they end.
-func podFields() allowlist {
+func podFields() bundle.Fields {
 	container := []string{
 		"name", "image", "imageID", "ready", "restartCount", "started", "state.waiting", "state.running",
 		"state.terminated.exitCode", "state.terminated.reason", "state.terminated.signal", "state.terminated.finishedAt",
 		"lastState.terminated.exitCode", "lastState.terminated.reason", "lastState.terminated.signal", "lastState.terminated.finishedAt",
 	}
-	fields := identity().with("spec.nodeName", "spec.containers.name", "spec.containers.image", "spec.containers.resources", "spec.hostPID", "spec.tolerations")
+	fields := identity().With("spec.nodeName", "spec.containers.name", "spec.containers.image", "spec.containers.resources", "spec.hostPID", "spec.tolerations")
 	paths := []string{"status.phase", "status.conditions", "status.reason", "status.startTime", "status.hostIP", "status.qosClass"}
 	for _, field := range container {
 		paths = append(paths, "status.containerStatuses."+field)
 	}
-	return fields.with(paths...)
+	return fields.With(paths...)
 }
 
 // ours selects the objects of an installation.

@@ -16,11 +16,10 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/bucket"
-	"github.com/fettle-dev/fettle/internal/cli/flags"
-	"github.com/fettle-dev/fettle/internal/cli/installed"
 	"github.com/fettle-dev/fettle/internal/cli/job"
 	"github.com/fettle-dev/fettle/internal/cli/manifests"
 	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/cli/selection"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/internal/facts"
@@ -33,23 +32,24 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-func (a *app) runApply(ctx context.Context, f applyFlags) error {
-	return a.withHost(func(h Host) error {
+// run applies or plans the manifests of the flags, of which names select some resources.
+func (c *runCommand) run(ctx context.Context, names []string) error {
+	return c.withHost(c.host, func(at place.Place, h place.Host) error {
 		gather := func() (resource.Facts, []error) { return facts.Gather(ctx, h) }
-		if f.before == "" && !f.watch && !a.out.Debugging {
+		if c.before == "" && !c.watch && !c.out.Debugging {
 			var stop func()
 			gather, stop = gatherAhead(ctx, h)
 			defer stop() // before the host is closed
 		}
-		j, cache, err := a.newJob(ctx, h, f)
+		j, cache, err := c.newJob(ctx, at, h, names)
 		if err != nil {
 			return err
 		}
 		j.Host, j.Control.Host, j.Facts = h, h, gather
-		return a.withBucket(h, f.bucket, func(b *bucket.Bucket) error {
+		return c.withBucket(at, h, c.bucketLimit, func(b *bucket.Bucket) error {
 			j.Bucket = b
-			a.noteOrdinaryUser(h, j.Control.ReadOnly)
-			return a.runJob(ctx, j, cache, f.watch)
+			c.noteOrdinaryUser(h, j.Control.ReadOnly)
+			return c.runJob(ctx, j, cache)
 		})
 	})
 }
@@ -67,7 +67,7 @@ func gatherAhead(ctx context.Context, h host.Reader) (gather func() (resource.Fa
 }
 
 // noteOrdinaryUser says what a run means that is not root's, unless the host is a directory of that user.
-func (a *app) noteOrdinaryUser(h host.Reader, readOnly bool) {
+func (c *runCommand) noteOrdinaryUser(h host.Reader, readOnly bool) {
 	me := os.Geteuid()
 	if root, err := h.Lstat("/"); me == 0 || err == nil && root.UID == me {
 		return
@@ -76,87 +76,91 @@ func (a *app) noteOrdinaryUser(h host.Reader, readOnly bool) {
 	if readOnly {
 		can = "read fails here, and what only root can change is planned as for root"
 	}
-	a.out.Warn("note: fettle does not run as root: what only root can %s", can)
+	c.out.Warn("note: fettle does not run as root: what only root can %s", can)
 }
 
-func (a *app) runJob(ctx context.Context, j *job.Job, cache *manifest.Cache, watch bool) error {
-	if watch {
-		a.saveCache(j, cache)
+func (c *runCommand) runJob(ctx context.Context, j *job.Job, cache *manifest.Cache) error {
+	if c.watch {
+		c.saveCache(j, cache)
 		return j.Watch(ctx)
 	}
 	err := j.Once(ctx)
 	if !errors.Is(err, fs.ErrPermission) { // otherwise the state can't be written, and err says so
-		a.saveCache(j, cache)
+		c.saveCache(j, cache)
 	}
 	return err
 }
 
 // saveCache saves the decoded manifests for the next run, unless this one is read-only.
-func (a *app) saveCache(j *job.Job, cache *manifest.Cache) {
+func (c *runCommand) saveCache(j *job.Job, cache *manifest.Cache) {
 	if j.Control.ReadOnly {
 		return
 	}
 	if err := cache.Save(); err != nil {
-		a.out.Warn("warning: %v", err)
+		c.out.Warn("warning: %v", err)
 	}
 }
 
 // newJob checks the flags and reads the manifests, before anything on the host is read or written.
-func (a *app) newJob(ctx context.Context, h host.Host, f applyFlags) (j *job.Job, cache *manifest.Cache, err error) {
+func (c *runCommand) newJob(ctx context.Context, at place.Place, h host.Host, names []string) (j *job.Job, cache *manifest.Cache, err error) {
+	selector, err := c.check()
+	if err != nil {
+		return nil, nil, err
+	}
 	j = &job.Job{
-		Printer: a.out, Style: output.Style{Format: f.output, Diffs: f.diff, Many: f.watch},
-		Noop: f.noop, Plan: f.plan, IgnoreSchedules: f.ignoreSchedules, DetailedExitCodes: f.detailedCodes, Interval: f.interval,
-		Control: hostrun.Options{
-			Limit: f.limit, Wait: f.wait, Warn: func(message string) { a.out.Warn("warning: %s", message) },
-			Waiting: func(l *state.LockedError) { a.out.Warn("%s", l.Waiting()) },
-			// Disabled runs are for agents, and --watch is one. A user who starts a single run wants it now.
-			Override: !f.watch,
-		},
+		Printer: c.out, Style: output.Style{Format: c.output.String(), Diffs: c.diff, Many: c.watch},
+		Noop: c.noop, Plan: c.planned, IgnoreSchedules: c.ignoreSchedules, DetailedExitCodes: c.detailedCodes, Interval: c.interval,
 	}
-	if err := f.check(); err != nil {
+	if j.Control, err = c.control(at); err != nil {
 		return nil, nil, err
 	}
-	var beforeErr, afterErr error
-	j.Control.Before, beforeErr = splitCommand("--prerun-command", f.before)
-	j.Control.After, afterErr = splitCommand("--postrun-command", f.after)
-	if err := cmp.Or(beforeErr, afterErr); err != nil {
+	if j.Labels, err = parseLabels(c.labels); err != nil {
 		return nil, nil, err
 	}
-	selector, err := labels.Parse(f.selector)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--selector %q: %w", f.selector, err)
-	}
-	if j.Labels, err = parseLabels(f.labels); err != nil {
+	cache = manifest.OpenCache(state.NewCache(j.Control.Dir, "manifests"), c.sources.names())
+	if j.Manifests, err = c.read(ctx, at, cache); err != nil {
 		return nil, nil, err
 	}
-	if cache, err = a.readInto(ctx, j, f); err != nil {
-		return nil, nil, err
-	}
-	programs, err := a.programs(h, f.bucket.stateDir)
+	programs, err := c.sources.types.programs(at, h)
 	if err != nil {
 		return nil, nil, err
 	}
-	j.Kinds = a.kinds(j.Manifests.Types, programs)
-	j.Guard = a.guard(ctx, h, f, j.Manifests.Types)
+	j.Kinds = c.kinds(j.Manifests.Types, programs)
+	j.Guard = c.guard(ctx, at, h, j.Manifests.Types)
 	all, refused := j.Manifests.Resources(), manifests.Refusals(j.Manifests.Faults)
-	if j.Selected, err = selection.Select(j.Kinds, all, refused, f.names, selector); err != nil {
+	if j.Selected, err = selection.Select(j.Kinds, all, refused, names, selector); err != nil {
 		return nil, nil, err
 	}
 	// A noop run must neither create nor change state.
-	j.Control.ReadOnly = f.plan || f.noop && !slices.ContainsFunc(all, overridesNoop)
-	a.pull(ctx, programs, typesOf(j.Manifests.Types, all, j.Selected), j.Control.ReadOnly)
+	j.Control.ReadOnly = c.planned || c.noop && !slices.ContainsFunc(all, overridesNoop)
+	c.pull(ctx, programs, typesOf(j.Manifests.Types, all, j.Selected), j.Control.ReadOnly)
 	return j, cache, nil
 }
 
+// control returns the environment of the runs.
+func (c *runCommand) control(at place.Place) (hostrun.Options, error) {
+	o := hostrun.Options{
+		Limit: c.limit, Wait: c.wait, Warn: func(message string) { c.out.Warn("warning: %s", message) },
+		Waiting: func(l *state.LockedError) { c.out.Warn("%s", l.Waiting()) },
+		// Disabled runs are for agents, and --watch is one. A user who starts a single run wants it now.
+		Override: !c.watch,
+	}
+	var beforeErr, afterErr, dirErr error
+	o.Before, beforeErr = splitCommand("--prerun-command", c.before)
+	o.After, afterErr = splitCommand("--postrun-command", c.after)
+	o.Dir, dirErr = at.StateDir()
+	return o, cmp.Or(beforeErr, afterErr, dirErr)
+}
+
 // guard returns what keeps the resources of a run from Fettle's own files, and says what those in noop may do.
-func (a *app) guard(ctx context.Context, h host.Reader, f applyFlags, types manifest.Types) guard.Options {
-	return guard.Options{Own: a.own(h, f.bucket), Access: !f.plan && !f.noop || a.grantsAccess(ctx, types)}
+func (c *runCommand) guard(ctx context.Context, at place.Place, h host.Reader, types manifest.Types) guard.Options {
+	return guard.Options{Own: ownFiles(at, h), Access: !c.planned && !c.noop || c.grantsAccess(ctx, at, types)}
 }
 
 // grantsAccess reports whether a simulation leaves their network and sockets to the programs of types: if the host has all of
 // them. The author of a manifest may be one who may not change the host.
-func (a *app) grantsAccess(ctx context.Context, types manifest.Types) bool {
-	known, _ := installed.Read(ctx, a.place.top, a.place.types) // faults were reported
+func (c *runCommand) grantsAccess(ctx context.Context, at place.Place, types manifest.Types) bool {
+	known, _ := c.sources.types.installed(ctx, at) // faults were reported
 	var foreign []string
 	for _, d := range types.Definitions() {
 		is := known.Of(d.Spec.Kind)
@@ -165,7 +169,7 @@ func (a *app) grantsAccess(ctx context.Context, types manifest.Types) bool {
 		}
 	}
 	if len(foreign) > 0 {
-		a.out.Warn("warning: programs have neither a network nor sockets in this run, because the manifests define the types of %s: install the types to change that", text.List(foreign))
+		c.out.Warn("warning: programs have neither a network nor sockets in this run, because the manifests define the types of %s: install the types to change that", text.List(foreign))
 	}
 	return len(foreign) == 0
 }
@@ -185,42 +189,39 @@ func overridesNoop(r v1alpha1.Resource) bool {
 	return noop != nil && !*noop
 }
 
-// readInto reads the manifests of a job. A document that does not say which resource it describes is an
+// read reads the manifests. A document that does not say which resource it describes is an
 // error: other resources may depend on that one, and a Purge may have to spare it.
-func (a *app) readInto(ctx context.Context, j *job.Job, f applyFlags) (cache *manifest.Cache, err error) {
-	if j.Control.Dir, err = a.place.stateDir(f.bucket.stateDir); err != nil {
-		return nil, err
-	}
-	cache = manifest.OpenCache(state.NewCache(j.Control.Dir, "manifests"), sourceNames(f.sources))
-	j.Manifests = a.readManifests(ctx, f.sources, cache)
+func (c *runCommand) read(ctx context.Context, at place.Place, cache *manifest.Cache) (*manifest.Set, error) {
+	set := c.readManifests(ctx, c.sources, at, cache)
 	if ctx.Err() != nil {
 		return nil, job.ErrStopped
 	}
-	a.warnIgnored(j.Manifests)
-	if slices.ContainsFunc(j.Manifests.Faults, func(f manifest.Fault) bool { return f.Ref == "" }) {
-		a.warnFaults(j.Manifests.Faults)
-		if f.plan {
+	c.warnIgnored(set)
+	if slices.ContainsFunc(set.Faults, func(f manifest.Fault) bool { return f.Ref == "" }) {
+		c.warnFaults(set.Faults)
+		if c.planned {
 			return nil, errors.New("nothing was planned: correct the manifests first")
 		}
 		return nil, errors.New("nothing was applied: correct the manifests first")
 	}
-	return cache, nil
+	return set, nil
 }
 
-// check validates combinations and ranges of flags.
-func (f applyFlags) check() error {
-	if err := flags.OneOf("--output", f.output, "text", "json", "yaml"); err != nil {
-		return err
-	}
+// check validates combinations and ranges of flags, and returns the selector.
+func (c *runCommand) check() (labels.Selector, error) {
 	switch {
-	case f.watch && f.interval < time.Second:
-		return fmt.Errorf("--interval %s is too short: use 1s or more", f.interval)
-	case f.limit < 0:
-		return fmt.Errorf("--run-timeout %s is negative: use 0s for none", f.limit)
-	case f.wait < 0:
-		return fmt.Errorf("--wait-for-lock %s is negative: use 0s not to wait", f.wait)
+	case c.watch && c.interval < time.Second:
+		return nil, fmt.Errorf("--interval %s is too short: use 1s or more", c.interval)
+	case c.limit < 0:
+		return nil, fmt.Errorf("--run-timeout %s is negative: use 0s for none", c.limit)
+	case c.wait < 0:
+		return nil, fmt.Errorf("--wait-for-lock %s is negative: use 0s not to wait", c.wait)
 	}
-	return nil
+	selector, err := labels.Parse(c.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector %q: %w", c.selector, err)
+	}
+	return selector, nil
 }
 
 // splitCommand reads a command of the host.

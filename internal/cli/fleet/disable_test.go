@@ -1,4 +1,4 @@
-package cli_test
+package fleet_test
 
 import (
 	"fmt"

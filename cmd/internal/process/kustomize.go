@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// kustomize builds a kustomization with the installed program. As a library it would add 19 MB to the binary and to the
+// Kustomize builds a kustomization with the installed program. As a library it would add 19 MB to the binary and to the
 // memory of every run.
-func kustomize(ctx context.Context, dir string) ([]byte, error) {
+func Kustomize(ctx context.Context, dir string) ([]byte, error) {
 	argv, err := kustomizeCommand(dir)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-package bundle
+// Package cluster collects what a bug report needs from a cluster.
+package cluster
 
 import (
 	"context"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/cli/bundle"
 )
 
 const (
@@ -28,20 +30,14 @@ const (
 	maxPods  = 20
 )
 
-// Cluster collects from a cluster. Logs are those of the manager and, if nodes are given, of the agents there, otherwise
-// of some agents.
-type Cluster struct {
-	Config *rest.Config
-	Nodes  []string
-}
-
-// Collect adds what it finds to the folder cluster of an archive.
-func (c Cluster) Collect(ctx context.Context, a *Archive) error {
-	client, err := dynamic.NewForConfig(c.Config)
+// Collect adds what it finds to the folder cluster of an archive. Logs are those of the manager and, if nodes are given, of the
+// agents there, otherwise of some agents.
+func Collect(ctx context.Context, config *rest.Config, nodes []string, a *bundle.Archive) error {
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
-	core, err := c.client()
+	core, err := clientOf(config)
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
@@ -49,20 +45,20 @@ func (c Cluster) Collect(ctx context.Context, a *Archive) error {
 	if err := get(ctx, core, "/version", &version); err != nil {
 		return fmt.Errorf("cannot reach the cluster: %w", err)
 	}
-	a.addYAML("cluster/version.yaml", version)
+	a.AddYAML("cluster/version.yaml", version)
 	kinds, err := resourcesOf(ctx, core)
-	a.problem("cluster/"+v1alpha1.GroupVersion.Group, err)
+	a.Problem("cluster/"+v1alpha1.GroupVersion.Group, err)
 	for _, s := range sources(kinds) {
-		c.collect(ctx, client, s, a)
+		collect(ctx, client, s, a)
 	}
-	c.logs(ctx, client, core, a)
+	logs(ctx, client, core, nodes, a)
 	return nil
 }
 
-// client returns a client for paths. That of client-go/discovery would register every kind of Kubernetes at the start of
-// each fettle, which takes ten milliseconds.
-func (c Cluster) client() (rest.Interface, error) {
-	config := rest.CopyConfig(c.Config)
+// clientOf returns a client for paths. That of client-go/discovery would register every kind of Kubernetes at the start of
+// the program, which takes ten milliseconds.
+func clientOf(config *rest.Config) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 	return rest.UnversionedRESTClientFor(config)
 }
@@ -93,7 +89,7 @@ func resourcesOf(ctx context.Context, core rest.Interface) ([]schema.GroupVersio
 }
 
 // collect adds the objects of a source as one file.
-func (c Cluster) collect(ctx context.Context, client dynamic.Interface, s source, a *Archive) {
+func collect(ctx context.Context, client dynamic.Interface, s source, a *bundle.Archive) {
 	name := path.Join("cluster", s.namespace, s.resource.Resource+".yaml")
 	if s.resource.Group != "" {
 		name = path.Join("cluster", s.namespace, s.resource.Resource+"."+s.resource.Group+".yaml")
@@ -101,14 +97,14 @@ func (c Cluster) collect(ctx context.Context, client dynamic.Interface, s source
 	picked := []any{}
 	err := each(ctx, client.Resource(s.resource).Namespace(s.namespace), func(o *unstructured.Unstructured) {
 		if s.wanted == nil || s.wanted(o) {
-			picked = append(picked, s.fields.pick(o.Object))
+			picked = append(picked, s.fields.Pick(o.Object))
 		}
 	})
 	if apierrors.IsNotFound(err) { // the API server lacks the kind
 		return
 	}
-	a.problem(name, err)
-	a.addYAML(name, map[string]any{"items": picked})
+	a.Problem(name, err)
+	a.AddYAML(name, map[string]any{"items": picked})
 }
 
 // each calls f with every object.
@@ -129,10 +125,10 @@ func each(ctx context.Context, objects dynamic.ResourceInterface, f func(*unstru
 }
 
 // logs adds the logs of pods, also of the containers that ran before the present ones.
-func (c Cluster) logs(ctx context.Context, client dynamic.Interface, core rest.Interface, a *Archive) {
+func logs(ctx context.Context, client dynamic.Interface, core rest.Interface, nodes []string, a *bundle.Archive) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	wanted := map[string]bool{}
-	for _, node := range c.Nodes {
+	for _, node := range nodes {
 		wanted[node] = true
 	}
 	for _, namespace := range []string{managerNamespace, v1alpha1.AgentNamespace} {
@@ -143,13 +139,13 @@ func (c Cluster) logs(ctx context.Context, client dynamic.Interface, core rest.I
 				return
 			}
 			count++
-			c.logsOf(ctx, core, pod, a)
+			logsOf(ctx, core, pod, a)
 		})
-		a.problem(path.Join("cluster", namespace, "logs"), err)
+		a.Problem(path.Join("cluster", namespace, "logs"), err)
 	}
 }
 
-func (c Cluster) logsOf(ctx context.Context, core rest.Interface, pod *unstructured.Unstructured, a *Archive) {
+func logsOf(ctx context.Context, core rest.Interface, pod *unstructured.Unstructured, a *bundle.Archive) {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	for _, container := range containers {
 		fields, _ := container.(map[string]any)
@@ -160,14 +156,14 @@ func (c Cluster) logsOf(ctx context.Context, core rest.Interface, pod *unstructu
 				Param("container", name).Param("previous", previous).Param("tailLines", fmt.Sprint(logLines)).Param("timestamps", "true").Stream(ctx)
 			if err != nil {
 				if previous == "false" {
-					a.problem(file, err)
+					a.Problem(file, err)
 				}
 				continue
 			}
 			text, err := io.ReadAll(io.LimitReader(stream, logBytes))
 			_ = stream.Close() // it was read
-			a.problem(file, err)
-			a.add(file, text)
+			a.Problem(file, err)
+			a.Add(file, text)
 		}
 	}
 }

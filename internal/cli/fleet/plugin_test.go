@@ -1,4 +1,4 @@
-package cli_test
+package fleet_test
 
 import (
 	"encoding/base64"
@@ -9,36 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
-
-	"github.com/fettle-dev/fettle/internal/cli"
 )
-
-// commandNames are the names of the commands that help shows.
-func commandNames(root *cobra.Command) (names []string) {
-	for _, c := range root.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-func TestEachNameOfTheProgramHasItsCommands(t *testing.T) {
-	t.Parallel()
-
-	if diff := cmp.Diff([]string{"catalog", "completion", "diff", "disable", "drift", "enable", "plan", "report", "status", "ui", "version", "why"}, commandNames(command(cli.Options{Plugin: true}))); diff != "" {
-		t.Errorf("kubectl fettle: %s", diff)
-	}
-	want := []string{
-		"agent", "apply", "bucket", "describe", "disable", "enable", "facts", "graph", "plan", "report", "resource", "support-bundle", "type", "validate", "version",
-	}
-	if diff := cmp.Diff(want, commandNames(command(cli.Options{}))); diff != "" {
-		t.Errorf("fettle: %s", diff)
-	}
-}
 
 func TestHelpOfThePluginNamesKubectl(t *testing.T) {
 	t.Parallel()
@@ -65,36 +36,6 @@ func TestHelpOfThePluginNamesKubectl(t *testing.T) {
 			}
 			if strings.Contains(got.out, "fettle fleet") || strings.Contains(got.out, "  fettle ") {
 				t.Error(got.out)
-			}
-		})
-	}
-}
-
-func TestCommandsOfTheOtherNameSayWhereTheyAre(t *testing.T) {
-	t.Parallel()
-
-	const link = ". If kubectl does not find it, link kubectl-fettle to this program in your PATH\n"
-	for line, want := range map[string]string{
-		"kubectl apply -f x.yaml":                    "there is no command apply, because kubectl fettle is about the nodes of a cluster: fettle apply acts on this machine, and kubectl apply changes the resources of nodes\n",
-		"kubectl resource user ann password=hunter2": "there is no command resource, because kubectl fettle is about the nodes of a cluster: fettle resource acts on this machine, and kubectl fettle --help lists the commands for the nodes of the cluster\n",
-		"kubectl facts --help":                       "there is no command facts, because kubectl fettle is about the nodes of a cluster: fettle facts acts on this machine, and kubectl get nodecatalog NODE -o yaml has the facts of a node\n",
-		"kubectl bucket list":                        "there is no command bucket, because kubectl fettle is about the nodes of a cluster: fettle bucket acts on this machine, and kubectl fettle --help lists the commands for the nodes of the cluster\n",
-		"kubectl fleet status":                       "fettle fleet is called kubectl fettle: use kubectl fettle status" + link,
-		"fettle fleet --kubeconfig k drift":          "fettle fleet is called kubectl fettle: use kubectl fettle drift" + link,
-		"fettle fleet --token hunter2":               "fettle fleet is called kubectl fettle: use kubectl fettle" + link,
-		"fettle status --watch":                      "there is no command status, because fettle is about this machine: use kubectl fettle status for the nodes of a cluster" + link,
-		"fettle why File/motd":                       "there is no command why, because fettle is about this machine: use kubectl fettle why for the nodes of a cluster" + link,
-	} {
-		t.Run(line, func(t *testing.T) {
-			t.Parallel()
-
-			words := strings.Fields(line)
-			call := fettle
-			if words[0] == "kubectl" {
-				call = kubectlFettle
-			}
-			if diff := cmp.Diff(outcome{err: "fettle: " + want, code: 1}, call(t, "", words[1:]...), cmp.AllowUnexported(outcome{})); diff != "" {
-				t.Error(diff)
 			}
 		})
 	}
