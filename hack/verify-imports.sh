@@ -47,6 +47,12 @@ table() {
 		internal/manifest          k8s.io/client-go/rest                 no
 		internal/cli               ours/internal/engine                  yes
 		internal/cli               ours/internal/host/linux              no
+		internal/cli               ours/internal/cli/fleet               no
+		internal/cli/credentials   k8s.io/client-go/tools/clientcmd/api  yes
+		internal/cli/credentials   k8s.io/client-go/tools/clientcmd      no
+		internal/cli/fleet         k8s.io/client-go/rest                 yes
+		internal/cli/fleet         ours/internal/engine                  no
+		internal/cli/bundle        k8s.io/client-go/dynamic              no
 		internal/cli/job           ours/nodeagent                        no
 		internal/cli/output        github.com/spf13/cobra                no
 		nodeagent                  ours/internal/engine                  yes
@@ -64,6 +70,7 @@ table() {
 		cmd/nodeagent              ours/internal/host/linux              yes
 		cmd/nodeagent              ours/controllers                      no
 		cmd/fettle                 ours/controllers                      no
+		cmd/fettle                 ours/internal/cli/fleet               no
 		cmd/fettle                 math/rand                             no
 	EOF
 }

@@ -9,24 +9,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/term"
 
+	_ "github.com/fettle-dev/fettle/cmd/internal/heap" // before what follows
 	"github.com/fettle-dev/fettle/internal/cli/output"
 	"github.com/fettle-dev/fettle/internal/cli/program"
 )
 
-// Begin prepares a process that ends with its command.
-func Begin() {
-	if os.Getenv("GOGC") == "" {
-		// A run retains most of its allocations until the process ends. Collecting garbage at the default rate takes a
-		// fifth of the processor time.
-		debug.SetGCPercent(400)
-	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // see pipe
-}
+// Begin prepares a process that ends with its command: a closed pipe must not kill it. See pipe.
+func Begin() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // Interruptible returns contexts for a command. The first signal ends run: a command finishes what it is at. The second
 // signal ends abort, and the third kills the process.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,14 +32,18 @@ func validate(built *apiextensionsv1.CustomResourceDefinition) error {
 
 // reworded names the attribute of a type instead of the field of its definition.
 func reworded(f *field.Error) string {
-	if rule := ruleField.FindStringSubmatch(f.Field); rule != nil {
+	if rule := ruleField().FindStringSubmatch(f.Field); rule != nil {
 		return "spec.rules" + rule[1] + ": " + f.Detail
 	}
-	return attributeField.ReplaceAllString(f.Field, "spec.attributes[$1].schema") + ": " + f.ErrorBody()
+	return attributeField().ReplaceAllString(f.Field, "spec.attributes[$1].schema") + ": " + f.ErrorBody()
 }
 
 // attributeField matches the schema of an attribute in a definition. It is never changed.
-var attributeField = regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.properties\[properties\]\.properties\[([^]]*)\]`)
+var attributeField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.properties\[properties\]\.properties\[([^]]*)\]`)
+})
 
 // ruleField matches a rule of the spec in a definition, of which the first are those of the type. It is never changed.
-var ruleField = regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.x-kubernetes-validations(.*)$`)
+var ruleField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.x-kubernetes-validations(.*)$`)
+})

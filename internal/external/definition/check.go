@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/valueschema"
@@ -281,7 +282,7 @@ func (c *checker) source() {
 		}
 	}
 	c.add(sources == 1, "spec.source requires exactly one of files, image and hostPath")
-	c.add(s.Image == "" || imageReference.MatchString(s.Image),
+	c.add(s.Image == "" || imageReference().MatchString(s.Image),
 		"spec.source.image %.200q has no registry or no digest: write registry.example.com/types/dns@sha256:..., as fettle type push prints it", s.Image)
 	c.add(s.HostPath == "" || path.IsAbs(s.HostPath) && path.Clean(s.HostPath) == s.HostPath, "spec.source.hostPath %q is not a clean absolute path", s.HostPath)
 	size := 0
@@ -293,12 +294,12 @@ func (c *checker) source() {
 }
 
 // filePart is a part of a file's name. No part is hidden, and none leads up.
-var filePart = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
+var filePart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`) })
 
 // fileName reports whether a name stays below the directory of the program.
 func fileName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if !filePart.MatchString(part) {
+		if !filePart().MatchString(part) {
 			return false
 		}
 	}

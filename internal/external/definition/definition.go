@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/external/jsonschema"
@@ -146,7 +147,9 @@ func CommandIn(dir string, command []string) []string {
 func isOfSource(program string) bool { return strings.Contains(program, "/") && !path.IsAbs(program) }
 
 // imageReference is a registry with a dot, a port or the name localhost, a repository, maybe a tag, and a digest.
-var imageReference = regexp.MustCompile(`^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+:[0-9]+)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[\w][\w.-]{0,127})?@sha256:[a-f0-9]{64}$`)
+var imageReference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+:[0-9]+)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[\w][\w.-]{0,127})?@sha256:[a-f0-9]{64}$`)
+})
 
 // ImageDigestOf returns the digest of a reference to an image: sha256:...
 func ImageDigestOf(image string) string {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -72,7 +73,7 @@ type schemaProperties struct {
 }
 
 // attributeName matches the names that attributes can have. It is never changed.
-var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
+var attributeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`) })
 
 // properties makes attributes from the properties of a schema, and sets how the type handles ensure.
 func properties(raw []byte, s *v1alpha1.ExternalTypeSpec, foldCase bool) (p schemaProperties, err error) {
@@ -173,7 +174,7 @@ func decidesComparison(properties tree, depth int) bool {
 
 // add adds the attribute of a property.
 func (p *schemaProperties) add(name string, value any, required, foldCase bool) error {
-	if !attributeName.MatchString(name) || name == "ensure" {
+	if !attributeName().MatchString(name) || name == "ensure" {
 		return errors.New("the name cannot be that of an attribute: use letters, digits and _, up to 63")
 	}
 	from, schema, err := p.structural(value)

@@ -12,7 +12,7 @@ import (
 // Adopted returns type.yaml for a type of another tool. The spec has what the tool knows, and example the attributes of the
 // example.
 func Adopted(spec v1alpha1.ExternalTypeSpec, example map[string]any) (string, error) {
-	if !kindName.MatchString(spec.Kind) {
+	if !kindName().MatchString(spec.Kind) {
 		return "", kindError(spec.Kind)
 	}
 	text, err := templates.ReadFile("templates/adopted.yaml")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed templates/*
@@ -51,12 +52,12 @@ func languages() map[string]language {
 func Languages() []string { return slices.Sorted(maps.Keys(languages())) }
 
 // kindName matches the name of a kind. It is never changed.
-var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+var kindName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`) })
 
 // Files returns the files of a new type by name: its definition and a program that manages files. kind is the name of the
 // kind, such as DNSZone, and name that of a language.
 func Files(kind, name string) (map[string]string, error) {
-	if !kindName.MatchString(kind) {
+	if !kindName().MatchString(kind) {
 		return nil, kindError(kind)
 	}
 	l, known := languages()[name]

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fettle-dev/fettle/internal/host"
 )
@@ -64,10 +65,10 @@ func parseUID(text string) *int64 {
 func parseCgroup(text string) (unit, pod string) {
 	kubepods := false
 	for name := range strings.SplitSeq(cgroupOf(text), "/") {
-		if match := podSlice.FindStringSubmatch(name); match != nil {
+		if match := podSlice().FindStringSubmatch(name); match != nil {
 			return "", strings.ReplaceAll(match[1], "_", "-")
 		}
-		if match := podGroup.FindStringSubmatch(name); match != nil && kubepods {
+		if match := podGroup().FindStringSubmatch(name); match != nil && kubepods {
 			return "", match[1]
 		}
 		if len(name) <= maxUnit && unitName.MatchString(name) {
@@ -106,8 +107,10 @@ const maxUnit = 255
 
 // Control groups of pods as systemd and as kubelet itself name them, and of units.
 var (
-	podSlice = regexp.MustCompile(`^(?:[a-z0-9]+-)*kubepods(?:-burstable|-besteffort)?-pod([0-9a-f_]{8,64})\.slice$`)
-	podGroup = regexp.MustCompile(`^pod([0-9a-f-]{8,64})$`)
+	podSlice = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[a-z0-9]+-)*kubepods(?:-burstable|-besteffort)?-pod([0-9a-f_]{8,64})\.slice$`)
+	})
+	podGroup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^pod([0-9a-f-]{8,64})$`) })
 	unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+\.(?:service|scope)$`)
 )
 
