@@ -17,5 +17,6 @@ if [ ! -x "$qemu" ]; then
 	dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$cache" --wildcards './usr/bin/qemu-aarch64-static'
 fi
 "$qemu" "$bin/fettle" validate -f config/samples
+"$qemu" "$bin/kubectl-fettle" version --client
 "$qemu" "$bin/manager" -help 2>&1 | grep --quiet leader-elect
 "$qemu" "$bin/nodeagent" -help 2>&1 | grep --quiet probe-socket
