@@ -28,7 +28,7 @@ func (t *traversal) admit(ctx context.Context, of *turn) (wait bool) {
 		return false
 	}
 	if t.final {
-		t.awaitAny(of)
+		t.predictor.awaitAny(of)
 	}
 	return !t.final
 }

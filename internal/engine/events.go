@@ -72,7 +72,7 @@ func (t *turn) reportRefresh(reason string, err error) {
 // reportPendingRefresh reports a refresh that is not made in this run, unless there would be nothing to refresh.
 func (t *traversal) reportPendingRefresh(ctx context.Context, of *turn, v decide.Verdict) {
 	err := resource.Guarded(func() error {
-		return of.Resource.PrecheckRefresh(ctx, t.planningCall().Reader(t.calls.hostOf(of.node)), of.situation.Changes)
+		return of.Resource.PrecheckRefresh(ctx, t.predictor.call().Reader(t.calls.hostOf(of.node)), of.situation.Changes)
 	})
 	if errors.Is(err, resource.ErrNothingToRefresh) {
 		if t.mayRefreshLater(of, err) {
@@ -85,7 +85,7 @@ func (t *traversal) reportPendingRefresh(ctx context.Context, of *turn, v decide
 	case len(unknown) > 0:
 		v.Reason = decide.MayRefresh(of.situation.Events)
 	case of.noop:
-		if err := t.obstacle(of, err); err != nil {
+		if err := t.predictor.obstacle(of, err); err != nil {
 			of.result.fail(fmt.Errorf("cannot be refreshed: %w", err))
 			return
 		}
@@ -99,7 +99,7 @@ func (t *traversal) reportPendingRefresh(ctx context.Context, of *turn, v decide
 // mayRefreshLater reports whether there may be something to refresh by the time of an apply, though there is not now.
 func (t *traversal) mayRefreshLater(of *turn, nothing error) bool {
 	_, forNow := errors.AsType[*resource.ProvisionalError](nothing)
-	return forNow && (of.result.unknown != "" || t.unknownBefore(of) != nil)
+	return forNow && (of.result.unknown != "" || t.predictor.unknownBefore(of) != nil)
 }
 
 // resume takes over what an earlier process began. If the run has to stop meanwhile, a later run does that.

@@ -83,7 +83,7 @@ func (t *traversal) generatingReader(of *turn) resource.Reader {
 	call := t.calls.new()
 	call.Note = of.note
 	if of.noop {
-		call.Planned, call.PlannedNames = func() []any { return t.plan.writes }, t.plan.namesOf
+		call.Planned, call.PlannedNames = func() []any { return t.predictor.writes }, t.predictor.namesOf
 	}
 	return call.Reader(t.calls.hostOf(of.node))
 }

@@ -25,8 +25,15 @@ type prediction struct {
 	unknownAfter *turn    // such a resource that it comes after; nil if there is none
 }
 
-// planned is what an apply would have changed by now.
-type planned struct {
+// A predictor predicts what an apply would do with the resources of a traversal that are in noop. It knows what that would have
+// changed by now.
+type predictor struct {
+	order   order
+	turns   []*turn // by node
+	calls   *calls
+	epochs  *epochs
+	records *records
+
 	writes []any                      // for [resource.Planned]
 	names  map[string]map[string]bool // by kind and name: whether it would be there
 
@@ -40,12 +47,10 @@ type plannedTime struct {
 	epoch  epoch
 }
 
-func newPlanned() planned { return planned{names: map[string]map[string]bool{}} }
-
-func (p *planned) namesOf(kind string) map[string]bool { return p.names[kind] }
+func (p *predictor) namesOf(kind string) map[string]bool { return p.names[kind] }
 
 // add records what an apply would have made of a resource before it gets to others.
-func (p *planned) add(of resource.Resource, changes []resource.Change) {
+func (p *predictor) add(of resource.Resource, changes []resource.Change) {
 	p.writes = append(p.writes, bound.Planned(of, changes))
 	kind := of.Ref().Kind
 	names := p.names[kind]
@@ -59,13 +64,13 @@ func (p *planned) add(of resource.Resource, changes []resource.Change) {
 }
 
 // resolves reports whether an error is about something missing that would have been made by now.
-func (p *planned) resolves(err error) bool {
+func (p *predictor) resolves(err error) bool {
 	missing, ok := errors.AsType[*resource.MissingError](err)
 	return ok && (p.creates(missing) || p.resolves(missing.Err))
 }
 
 // creates reports whether what is missing would have been made.
-func (p *planned) creates(missing *resource.MissingError) bool {
+func (p *predictor) creates(missing *resource.MissingError) bool {
 	if !strings.HasSuffix(missing.Name, "/") {
 		return p.names[missing.Kind][missing.Name]
 	}
@@ -86,34 +91,34 @@ func (t *turn) markUnknown(reason string) {
 }
 
 // awaitBefore records which resources an apply would change before this one, in noop.
-func (t *traversal) awaitBefore(of *turn) {
+func (p *predictor) awaitBefore(of *turn) {
 	if of.noop {
-		of.situation.AppliedFirst = t.pendingBefore(of, func(*turn) bool { return true })
+		of.situation.AppliedFirst = p.pendingBefore(of, func(*turn) bool { return true })
 	}
 }
 
 // awaitAny is awaitBefore for a missing provider: any other resource may bring that,
 // whatever the order.
-func (t *traversal) awaitAny(of *turn) {
-	t.awaitBefore(of)
+func (p *predictor) awaitAny(of *turn) {
+	p.awaitBefore(of)
 	if of.noop && len(of.situation.AppliedFirst) == 0 {
-		of.situation.AppliedFirst = refsOf(t.turns, func(o *turn) bool { return o.forecast.pending })
+		of.situation.AppliedFirst = refsOf(p.turns, func(o *turn) bool { return o.forecast.pending })
 	}
 }
 
 // pendingBefore returns the pending resources that a resource depends on, directly or not, in the
 // order of the catalog.
-func (t *traversal) pendingBefore(of *turn, which func(*turn) bool) []resource.Ref {
-	before := t.order.ancestors(of.index)
-	return refsOf(t.turns, func(o *turn) bool { return before[o.index] && o != of && o.forecast.pending && which(o) })
+func (p *predictor) pendingBefore(of *turn, which func(*turn) bool) []resource.Ref {
+	before := p.order.ancestors(of.index)
+	return refsOf(p.turns, func(o *turn) bool { return before[o.index] && o != of && o.forecast.pending && which(o) })
 }
 
 // reportNoop reports changes that noop prevents, and whether they would fail.
-func (t *traversal) reportNoop(ctx context.Context, group []*turn) {
+func (p *predictor) reportNoop(ctx context.Context, group []*turn) {
 	group = slices.DeleteFunc(group, func(of *turn) bool { return len(of.situation.Changes) == 0 })
-	errs := t.precheck(ctx, group)
+	errs := p.precheck(ctx, group)
 	for i, of := range group {
-		if err := t.obstacle(of, errs[i]); err != nil {
+		if err := p.obstacle(of, errs[i]); err != nil {
 			of.result.fail(fmt.Errorf("cannot be applied: %w", err))
 			continue
 		}
@@ -121,25 +126,25 @@ func (t *traversal) reportNoop(ctx context.Context, group []*turn) {
 			of.markUnknown(strings.Join(slices.Compact(reasons), ", "))
 		}
 		for _, c := range of.situation.Changes {
-			ev := t.event(of, c, nil)
+			ev := p.records.event(of, c, nil)
 			ev.Status, ev.Message = report.Pending, cmp.Or(c.Pending, c.Message)
 			of.result.add(ev)
 		}
 		of.attachNotes()
 		of.forecast.pending = true
-		t.plan.add(of.Resource, of.situation.Changes)
+		p.add(of.Resource, of.situation.Changes)
 	}
 }
 
 // precheckRead records whether an apply may find another state at this point.
-func (t *traversal) precheckRead(ctx context.Context, of *turn) {
-	if !of.noop || !of.compared || len(t.plan.writes) == 0 || of.isRefused() {
+func (p *predictor) precheckRead(ctx context.Context, of *turn) {
+	if !of.noop || !of.compared || len(p.writes) == 0 || of.isRefused() {
 		return
 	}
-	err := resource.Guarded(func() error { return of.Resource.PrecheckRead(ctx, t.planReader()) })
+	err := resource.Guarded(func() error { return of.Resource.PrecheckRead(ctx, p.reader()) })
 	doubts := unknownReasons(err)
 	if _, provisional := errors.AsType[*resource.ProvisionalError](err); provisional {
-		if before := t.pendingBefore(of, func(*turn) bool { return true }); len(before) > 0 {
+		if before := p.pendingBefore(of, func(*turn) bool { return true }); len(before) > 0 {
 			doubts = append(doubts, "comes after "+text.List(before))
 		}
 	}
@@ -152,7 +157,7 @@ func (t *traversal) precheckRead(ctx context.Context, of *turn) {
 
 // precheck returns what would make the changes of a group fail, as far as their provider can tell.
 // The errors are parallel to the group.
-func (t *traversal) precheck(ctx context.Context, group []*turn) []error {
+func (p *predictor) precheck(ctx context.Context, group []*turn) []error {
 	if len(group) == 0 || !group[0].Resource.Abilities().Precheck { // a group is of one kind and provider
 		return make([]error, len(group))
 	}
@@ -160,31 +165,31 @@ func (t *traversal) precheck(ctx context.Context, group []*turn) []error {
 	for i, of := range group {
 		items[i] = of.batchItem()
 	}
-	return bound.PrecheckAll(ctx, t.planReader(), items)
+	return bound.PrecheckAll(ctx, p.reader(), items)
 }
 
-// planReader is the host together with what would have been changed by now.
-func (t *traversal) planReader() resource.Reader {
-	return t.planningCall().Reader(t.calls.hosts.simulated)
+// reader is the host together with what would have been changed by now.
+func (p *predictor) reader() resource.Reader {
+	return p.call().Reader(p.calls.hosts.simulated)
 }
 
-// planningCall returns the context of a call that predicts what an apply would do. Calls share what they look up until something more is
+// call returns the context of a call that predicts what an apply would do. Calls share what they look up until something more is
 // planned or written.
-func (t *traversal) planningCall() resource.Call {
-	if now := (plannedTime{len(t.plan.writes), t.epochs.now}); t.plan.memo == nil || t.plan.memoOf != now {
-		t.plan.memo, t.plan.memoOf = resource.NewMemo(), now
+func (p *predictor) call() resource.Call {
+	if now := (plannedTime{len(p.writes), p.epochs.now}); p.memo == nil || p.memoOf != now {
+		p.memo, p.memoOf = resource.NewMemo(), now
 	}
-	c := t.calls.new()
-	c.Memo, c.Planned, c.PlannedNames = t.plan.memo, func() []any { return t.plan.writes }, t.plan.namesOf
+	c := p.calls.new()
+	c.Memo, c.Planned, c.PlannedNames = p.memo, func() []any { return p.writes }, p.namesOf
 	return c
 }
 
 // obstacle returns what would make the changes of a resource fail, or nil. It leaves out what the
 // run would have resolved before. If it may resolve the rest, the outcome is unknown.
-func (t *traversal) obstacle(of *turn, err error) error {
+func (p *predictor) obstacle(of *turn, err error) error {
 	var left []error
 	for _, err := range resource.Parts(err) {
-		if _, unknown := errors.AsType[*resource.UnknownError](err); !unknown && !t.plan.resolves(err) {
+		if _, unknown := errors.AsType[*resource.UnknownError](err); !unknown && !p.resolves(err) {
 			left = append(left, err)
 		}
 	}
@@ -195,7 +200,7 @@ func (t *traversal) obstacle(of *turn, err error) error {
 		_, is := errors.AsType[*resource.ProvisionalError](err)
 		return is
 	}
-	may := t.pendingBefore(of, func(o *turn) bool { return slices.ContainsFunc(left, provisional) || o.forecast.unknown })
+	may := p.pendingBefore(of, func(o *turn) bool { return slices.ContainsFunc(left, provisional) || o.forecast.unknown })
 	if len(may) == 0 {
 		return errors.Join(left...)
 	}
@@ -227,11 +232,11 @@ func unknownReasons(err error) []string {
 
 // doubtAfterUnknown records that an apply may find another state, because foreign code of a resource that this one depends on,
 // directly or not, may change it.
-func (t *traversal) doubtAfterUnknown(of *turn) {
+func (p *predictor) doubtAfterUnknown(of *turn) {
 	if !of.noop {
 		return
 	}
-	before := t.unknownBefore(of)
+	before := p.unknownBefore(of)
 	of.forecast.unknownAfter = before
 	if before != nil && of.compared && of.result.state != report.Failed && of.result.unknown == "" {
 		of.result.unknown = "comes after " + before.Ref.String()
@@ -239,9 +244,9 @@ func (t *traversal) doubtAfterUnknown(of *turn) {
 }
 
 // unknownBefore returns the first resource with an unknown outcome that a resource depends on, directly or not; nil if there is none.
-func (t *traversal) unknownBefore(of *turn) *turn {
-	for n := range t.order.before(of.node) {
-		switch before := t.turns[n.index]; {
+func (p *predictor) unknownBefore(of *turn) *turn {
+	for n := range p.order.before(of.node) {
+		switch before := p.turns[n.index]; {
 		case before == nil || before == of:
 		case before.forecast.unknown:
 			return before

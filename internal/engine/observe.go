@@ -24,7 +24,7 @@ func (t *traversal) observe(ctx context.Context, of *turn) {
 	}
 	t.stopIfReadInterrupted(ctx, of)
 	if of.reading.err != nil {
-		t.awaitBefore(of)
+		t.predictor.awaitBefore(of)
 	} else {
 		t.compare(of)
 		of.compared = true
@@ -120,7 +120,7 @@ func (t *traversal) read(ctx context.Context, of *turn) {
 	default:
 		c := t.calls.new()
 		if of.noop {
-			c.PlannedNames = t.plan.namesOf
+			c.PlannedNames = t.predictor.namesOf
 		}
 		_ = t.reads.one(ctx, c.Reader(t.calls.hostOf(of.node)), of.node) // of has it
 	}

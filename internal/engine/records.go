@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
 
+	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // records are what a run remembers of objects for later runs: the values to detect drift from, audits, and when a resource with a
@@ -81,6 +84,24 @@ func valuesToRemember(c resource.Comparison, old map[string]string) map[string]s
 		}
 	}
 	return values
+}
+
+// event returns the event for a change.
+func (r *records) event(of *turn, c resource.Change, err error) report.Event {
+	ev := report.Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: report.Success, Message: cmp.Or(c.Done, c.Message)}
+	ev.Corrective = r.corrective(of, c)
+	if err != nil {
+		ev.Status = report.Failure
+		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, brief(c.Is), brief(c.Should))
+		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
+	}
+	return ev
+}
+
+// brief shortens a value for the message of a failure: the reason comes after the values, and a status has little room.
+func brief(value string) string {
+	const most = 40
+	return text.Clip(cmp.Or(value, resource.Absent), most)
 }
 
 // corrective reports whether a change is one of drift, corrected or not: the value differs from the one that a run last

@@ -28,7 +28,7 @@ func (t *traversal) settle(of *turn) {
 	changes := slices.DeleteFunc(slices.Clone(of.situation.Changes), func(c resource.Change) bool { return !hasEvent(events, c.Property) })
 	for _, c := range made {
 		if !hasEvent(events, c.Property) {
-			events, changes = append(events, t.event(of, c, nil)), append(changes, c)
+			events, changes = append(events, t.records.event(of, c, nil)), append(changes, c)
 		}
 	}
 	of.result.events, of.situation.Changes, of.outOfSync = events, changes, len(changes) > 0

@@ -24,7 +24,7 @@ type traversal struct {
 	final      bool    // nothing more can change: what has no provider fails
 	stopped    error   // why the traversal ended before a resource had its turn
 
-	plan       planned    // in noop
+	predictor  *predictor // in noop
 	generation generation // by its resources
 	reports    []report.ResourceReport
 	partial    bool // it corrects drift
@@ -33,12 +33,13 @@ type traversal struct {
 
 // newTraversal returns a traversal in which some resources have a turn.
 func (r *run) newTraversal(included func(*node) bool) *traversal {
-	t := &traversal{run: r, queue: r.order.Graph.Queue(), turns: make([]*turn, len(r.order.nodes)), deferredIn: r.epochs.now, plan: newPlanned(), generation: newGeneration()}
+	t := &traversal{run: r, queue: r.order.Graph.Queue(), turns: make([]*turn, len(r.order.nodes)), deferredIn: r.epochs.now, generation: newGeneration()}
 	for i, n := range r.order.nodes {
 		if included(n) {
 			t.turns[i] = r.newTurn(n)
 		}
 	}
+	t.predictor = &predictor{order: r.order, turns: t.turns, calls: r.calls, epochs: r.epochs, records: r.records, names: map[string]map[string]bool{}}
 	return t
 }
 
@@ -184,7 +185,7 @@ func (t *traversal) includeAfter(of *turn) {
 // conclude sets the state of a resource and notifies its dependents.
 func (t *traversal) conclude(of *turn) {
 	of.result.state = of.result.stateOfEvents()
-	t.doubtAfterUnknown(of)
+	t.predictor.doubtAfterUnknown(of)
 	of.blocks = of.blocks || of.result.state == report.Failed
 	if of.result.state == report.Failed && of.result.message == "" {
 		of.result.message = of.result.firstFailure()
@@ -201,7 +202,7 @@ func (t *traversal) reportUntried(of *turn) {
 		return
 	}
 	for _, c := range of.comparison.Changes {
-		ev := t.event(of, c, nil)
+		ev := t.records.event(of, c, nil)
 		ev.Status, ev.Message = report.Failure, of.result.message
 		of.result.add(ev)
 	}

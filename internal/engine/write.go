@@ -1,18 +1,15 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/engine/decide"
-	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/resource/bound"
-	"github.com/fettle-dev/fettle/internal/text"
 )
 
 // write makes the changes of a group, in a batch where the provider can, or reports them in noop.
@@ -22,7 +19,7 @@ func (t *traversal) write(ctx context.Context, group []*turn) {
 	var batch, pretended []*turn
 	for _, of := range group {
 		of.findInvalid()
-		t.precheckRead(ctx, of)
+		t.predictor.precheckRead(ctx, of)
 		switch decide.Decide(of.situation).Action {
 		case decide.Apply:
 			err := resource.Guarded(func() (err error) {
@@ -42,7 +39,7 @@ func (t *traversal) write(ctx context.Context, group []*turn) {
 		default: // nothing to write
 		}
 	}
-	t.reportNoop(ctx, pretended)
+	t.predictor.reportNoop(ctx, pretended)
 	t.writeTogether(ctx, batch)
 }
 
@@ -122,7 +119,7 @@ func (t *traversal) writeAll(group []*turn, write func() []error) {
 			continue
 		}
 		for _, c := range of.situation.Changes {
-			of.result.add(t.event(of, c, errorOf(errs[i], c.Property)))
+			of.result.add(t.records.event(of, c, errorOf(errs[i], c.Property)))
 		}
 		of.attachNotes()
 	}
@@ -175,22 +172,4 @@ func nodesOf(turns []*turn) []*node {
 		nodes[i] = t.node
 	}
 	return nodes
-}
-
-// event returns the event for a change.
-func (t *traversal) event(of *turn, c resource.Change, err error) report.Event {
-	ev := report.Event{Property: c.Property, Is: c.Is, Should: c.Should, Diff: c.Diff, Status: report.Success, Message: cmp.Or(c.Done, c.Message)}
-	ev.Corrective = t.records.corrective(of, c)
-	if err != nil {
-		ev.Status = report.Failure
-		change := fmt.Sprintf("change of %s from %s to %s failed", c.Property, brief(c.Is), brief(c.Should))
-		ev.Message = cmp.Or(c.Failed, change) + ": " + text.Error(err)
-	}
-	return ev
-}
-
-// brief shortens a value for the message of a failure: the reason comes after the values, and a status has little room.
-func brief(value string) string {
-	const most = 40
-	return text.Clip(cmp.Or(value, resource.Absent), most)
 }
