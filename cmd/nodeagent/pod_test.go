@@ -94,15 +94,15 @@ func TestPodOfTheDaemonSetManagesAHostWithoutSystemd(t *testing.T) {
 		entry("SystemService", "cron", map[string]string{"name": "cron", "ensure": "running"}),
 	})
 	agent := startPod(t, host)
-	var last struct {
+	var first struct {
 		Resources []struct{ Ref, State, Message string }
 	}
 	until(t, agent, "a run has ended", func() bool {
-		raw, err := state.Report(dir)
-		return err == nil && json.Unmarshal(raw, &last) == nil
+		all, err := state.Reports(dir)
+		return err == nil && len(all) > 0 && json.Unmarshal(all[0].Report, &first) == nil
 	})
 	got := map[string]string{"motd": read(host, "/etc/motd"), "greeting": read(host, "/usr/share/greeting")}
-	for _, r := range last.Resources {
+	for _, r := range first.Resources {
 		got[r.Ref] = strings.TrimSpace(r.State + " " + r.Message)
 	}
 	want := map[string]string{

@@ -20,6 +20,7 @@ func importsOf(checkout fs.FS) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	pending = slices.DeleteFunc(pending, func(pkg string) bool { return pkg == "cmd/internal" }) // what they share
 	all := map[string][]string{}
 	for len(pending) > 0 {
 		pkg := pending[0]

@@ -121,6 +121,9 @@ func (w *watcher) onCorrected(o reconcile.Outcome, err error) {
 	}
 	w.loop.Watcher.Corrected(time.Now(), o.Report.Corrected())
 	w.tally = w.tally.with(o.Report, time.Now())
+	if o.Report.Status == "failed" {
+		w.last = w.exitCode(o.Report)
+	}
 	if result := o.Report; result.Status != "unchanged" {
 		if w.Style.Format == "text" { // the last line of which is about all resources
 			result.Counts = w.tally.counts
