@@ -85,9 +85,12 @@ func (l *lab) measureAgent(ctx context.Context, pid int, metrics string) agentSa
 	return agentSample{(after.CPU + after.Commands - before.CPU - before.Commands) / time.Duration(runs), after.Peak}
 }
 
+// pollInterval is how often the agent is asked for its runs, which takes its processor time, too.
+const pollInterval = time.Second
+
 // awaitRuns returns once there were so many runs, or more, and how many. All must have found everything in sync.
 func (l *lab) awaitRuns(ctx context.Context, metrics string, enough int) (quiet int) {
-	l.Until(ctx, fmt.Sprintf("%d runs of the agent", enough), 50*time.Millisecond, func() bool {
+	l.Until(ctx, fmt.Sprintf("%d runs of the agent", enough), pollInterval, func() bool {
 		runs, err := bench.AgentRuns(ctx, metrics)
 		if !errors.Is(err, syscall.ECONNREFUSED) { // it has just been started
 			l.Must(err)
