@@ -55,7 +55,7 @@ func location(e v1alpha1.CatalogEntry, kinds []resource.Kind) string {
 func Item(e v1alpha1.CatalogEntry, bound resource.Resource) resource.Item {
 	it := resource.Item{
 		Ref: resource.Ref{Kind: e.Kind, Name: e.Name}, Noop: e.Noop, Provider: e.Provider, Resource: bound,
-		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel), Deletion: resource.Deletion(e.DeletionPolicy),
+		Audit: len(e.Audit) > 0, LogLevel: resource.LogLevel(e.LogLevel), Deletion: resource.DeletionPolicy(e.DeletionPolicy),
 	}
 	it.Invalid = cmp.Or(checkPolicy(e.DeletionPolicy), addOptions(&it, e))
 	if it.Invalid != nil {

@@ -37,7 +37,7 @@ func TestAdoptedAttributesMatchCatalog(t *testing.T) {
 				t.Fatal("the type is not registered")
 			}
 			bound, bindErr := kind.Bind(ref, raw)
-			adopted, err := kind.Adopt(ref, r.GetAttributes())
+			adopted, err := kind.BindTyped(ref, r.GetAttributes())
 			if !reflect.DeepEqual(bindErr, err) || !reflect.DeepEqual(bound, adopted) {
 				t.Errorf("adopted:\n%+v (%v)\nbound:\n%+v (%v)", adopted, err, bound, bindErr)
 			}

@@ -218,7 +218,7 @@ func (by binder) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...r
 	if err != nil {
 		return nil, err
 	}
-	bound, err := kind.Adopt(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes(), secrets...)
+	bound, err := kind.BindTyped(resource.Ref{Kind: e.Kind, Name: e.Name}, r.GetAttributes(), secrets...)
 	if err == nil {
 		err = kind.CheckProvider(e.Provider)
 	}
@@ -226,7 +226,7 @@ func (by binder) bind(e v1alpha1.CatalogEntry, r v1alpha1.Resource, secrets ...r
 		err = catalog.Item(withoutEdges(e), bound).Invalid
 	}
 	if err == nil && e.DeletionPolicy.Acts() {
-		_, err = bound.Gone()
+		_, err = bound.DeleteAttributes()
 	}
 	return bound, err
 }

@@ -33,7 +33,7 @@ func TestInvalidMetaparametersAreProblems(t *testing.T) {
 func TestTheItemHasTheDeletionPolicy(t *testing.T) {
 	t.Parallel()
 
-	for policy, want := range map[v1alpha1.DeletionPolicy]resource.Deletion{
+	for policy, want := range map[v1alpha1.DeletionPolicy]resource.DeletionPolicy{
 		"": resource.Orphan, v1alpha1.DeletionOrphan: resource.Orphan, v1alpha1.DeletionDelete: resource.Delete, v1alpha1.DeletionRestore: resource.Restore,
 	} {
 		entries, problems := compiler.Local(compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{

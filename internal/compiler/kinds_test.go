@@ -23,7 +23,7 @@ func kinds() []resource.Kind {
 		},
 		SecretEntries: map[string]func(*v1alpha1.FileAttributes, string, string){"headers": func(*v1alpha1.FileAttributes, string, string) {}},
 		Exists:        func(a v1alpha1.FileAttributes) bool { return a.Ensure == nil || *a.Ensure != resource.Absent },
-		Leaving: &resource.Leaving[v1alpha1.FileAttributes]{Gone: func(a v1alpha1.FileAttributes) v1alpha1.FileAttributes {
+		Deletion: &resource.Deletion[v1alpha1.FileAttributes]{Delete: func(a v1alpha1.FileAttributes) v1alpha1.FileAttributes {
 			return v1alpha1.FileAttributes{Path: a.Path, Ensure: new(resource.Absent)}
 		}},
 		Location: func(a v1alpha1.FileAttributes) string {

@@ -34,7 +34,7 @@ func (r *Revision) refuseRemotePurges(external map[string]ExternalKind) {
 // relateRemote relates the resources of Remote types among each other, finds conflicts, and has those that are leaving
 // removed in the reverse of their order.
 func (r *Revision) relateRemote() {
-	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Resource{}}
+	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
 	for _, d := range r.Drafts {
 		if !d.Remote {
 			continue
@@ -61,7 +61,7 @@ func (r *Revision) relateRemote() {
 type namedDrafts struct {
 	byRef map[v1alpha1.ResourceRef]*Draft
 	byKey map[[2]string]*Draft
-	kinds map[string]resource.Resource // one of each kind
+	kinds map[string]resource.Kind
 }
 
 // find returns the draft with a name on the host, as it is written or as its type spells it; nil if there is none.
@@ -69,13 +69,13 @@ func (n namedDrafts) find(kind, name string) *Draft {
 	if d := n.byKey[[2]string{kind, name}]; d != nil || n.kinds[kind] == nil {
 		return d
 	}
-	return n.byKey[[2]string{kind, n.kinds[kind].CanonicalOf(name)}]
+	return n.byKey[[2]string{kind, n.kinds[kind].CanonicalName(name)}]
 }
 
 func (n namedDrafts) add(d *Draft) {
 	n.byRef[d.Ref] = d
 	if d.Bound != nil {
-		n.kinds[d.Entry.Kind] = d.Bound
+		n.kinds[d.Entry.Kind] = d.Bound.Kind()
 		for _, name := range d.Bound.Keys() {
 			n.byKey[[2]string{d.Entry.Kind, name}] = d
 		}

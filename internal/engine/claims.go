@@ -42,27 +42,27 @@ func (o *ownership) prepare(ctx context.Context, t *turn, h resource.Writer) (*c
 	if err != nil {
 		return nil, err
 	}
-	before := c.Former
+	before := c.Restore
 	if c.Deletion == resource.Restore {
 		_, claimed := o.store.Claims()[c.Key()]
-		former, err := t.Resource.Former(ctx, h, o.intended(t, claimed))
+		former, err := t.Resource.RestoreAttributes(ctx, h, o.intended(t, claimed))
 		if err != nil {
 			return nil, err
 		}
-		c.Recall(former)
+		c.AddRestore(former)
 	}
 	return &claiming{c, before}, nil
 }
 
 // claim returns the claim on a resource's object, with the former values that are known.
 func (o *ownership) claim(t *turn) (claim.Claim, error) {
-	gone, err := t.Resource.Gone()
+	gone, err := t.Resource.DeleteAttributes()
 	if err != nil {
 		return claim.Claim{}, err
 	}
 	c := claim.Claim{
 		Kind: t.Ref.Kind, Namevar: t.object.Name, OwnerUID: o.uid, Ref: t.Ref, Deletion: t.Deletion,
-		Schedule: t.Schedule, Provider: t.choice.name, Gone: gone,
+		Schedule: t.Schedule, Provider: t.choice.name, Delete: gone,
 	}
 	for before := range o.order.before(t.node) {
 		if before.Deletion != resource.Orphan {
@@ -70,7 +70,7 @@ func (o *ownership) claim(t *turn) (claim.Claim, error) {
 		}
 	}
 	slices.SortFunc(c.After, resource.Ref.Compare)
-	c.Former = o.store.Claims()[c.Key()].Former
+	c.Restore = o.store.Claims()[c.Key()].Restore
 	return c, nil
 }
 
@@ -103,7 +103,7 @@ func (o *ownership) save(group []*turn) error {
 // revert makes the claim on an object of which nothing was changed after all restore what it did before.
 func (o *ownership) revert(c *claiming) {
 	if c != nil {
-		c.Former = c.before
+		c.Restore = c.before
 		o.store.SetClaim(c.Claim)
 	}
 }
@@ -144,7 +144,7 @@ func (o *ownership) isTakenOver(n *node) bool {
 // pass adds to the claim on a resource's object what another claim on it restores.
 func (o *ownership) pass(from resource.Ref, owner *node) {
 	if c, ok := o.store.Claims()[owner.object]; ok {
-		c.Recall(o.store.Claims()[from].Former)
+		c.AddRestore(o.store.Claims()[from].Restore)
 		o.store.SetClaim(c)
 	}
 }

@@ -23,7 +23,7 @@ type chapter struct {
 }
 
 // holding returns an item with a deletion policy.
-func holding(item resource.Item, d resource.Deletion) resource.Item {
+func holding(item resource.Item, d resource.DeletionPolicy) resource.Item {
 	item.Deletion = d
 	return item
 }
@@ -498,7 +498,7 @@ func TestUndeletableResourcesAreNotClaimed(t *testing.T) {
 	w, store := newWorld(), newMemory()
 	w.things["a"] = redThing("a")
 	typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
-	typ.Leaving = nil
+	typ.Deletion = nil
 	said := play(t, w, store, chapter{items: []resource.Item{
 		holding(of(t, typ, "a", `{"ensure":"present","color":"red"}`), resource.Delete),
 		holding(of(t, typ, "b", `{"ensure":"present","color":"red"}`), resource.Delete),
@@ -516,12 +516,12 @@ func TestClaimsContainNoSecrets(t *testing.T) {
 		holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red","secret":"psst"}`), resource.Restore),
 	}})
 	for _, c := range store.claims {
-		text := string(c.Gone)
-		for _, v := range c.Former {
+		text := string(c.Delete)
+		for _, v := range c.Restore {
 			text += string(v)
 		}
-		if strings.Contains(text, "hush") || strings.Contains(text, "psst") || len(c.Former) != 1 {
-			t.Errorf("a claim has %s and %d former values", text, len(c.Former))
+		if strings.Contains(text, "hush") || strings.Contains(text, "psst") || len(c.Restore) != 1 {
+			t.Errorf("a claim has %s and %d former values", text, len(c.Restore))
 		}
 	}
 	if len(store.claims) != 1 {
@@ -535,7 +535,7 @@ func TestClaimOfCreatedResourceRecordsOnlyItsAbsence(t *testing.T) {
 		chapter{items: []resource.Item{holding(w.item(t, "Thing/a", `{"ensure":"present","color":"red"}`), resource.Restore)}},
 		chapter{items: []resource.Item{holding(w.item(t, "Thing/a", `{"ensure":"present","color":"blue"}`), resource.Restore)}},
 	)
-	former := store.claims[resource.Ref{Kind: "Thing", Name: "a"}].Former
+	former := store.claims[resource.Ref{Kind: "Thing", Name: "a"}].Restore
 	if len(former) != 1 || string(former["ensure"]) != `"absent"` {
 		t.Errorf("kept is %s", former)
 	}

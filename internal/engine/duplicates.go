@@ -7,7 +7,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // findDuplicates fails resources that manage the same object under different names, before any of
@@ -46,7 +45,7 @@ func (r *run) canIdentify(n *node) bool {
 
 // identify identifies resources of one kind and provider, and fails those that share an identity.
 func (r *run) identify(ctx context.Context, group []*node) {
-	found, err := bound.IdentifyAll(ctx, r.calls.sharedReader(), resourcesOf(group))
+	found, err := group[0].Resource.Provider().Identify(ctx, r.calls.sharedReader(), resourcesOf(group))
 	for i, n := range group {
 		if err != nil {
 			r.refuse(n, fmt.Errorf("cannot tell it apart from others: %w", err))
@@ -72,13 +71,13 @@ func (r *run) inCatalog(ctx context.Context, t *turn) *node {
 		return nil
 	}
 	if t.Resource.Traits().CanonicalNames { // which generators did not know
-		return r.names.owners[t.Thing()]
+		return r.names.owners[t.Object()]
 	}
 	if !t.Resource.Abilities().Identify {
 		return nil
 	}
 	r.findDuplicates(ctx, []*turn{t})
-	found, err := bound.IdentifyAll(ctx, r.calls.sharedReaderOf(r.calls.hostOf(t.node)), []resource.Resource{t.Resource})
+	found, err := t.Resource.Provider().Identify(ctx, r.calls.sharedReaderOf(r.calls.hostOf(t.node)), []resource.Resource{t.Resource})
 	if err != nil || found[0] == "" {
 		return nil
 	}

@@ -132,7 +132,7 @@ func (t *traversal) applyGenerated(ctx context.Context, parent *turn, res resour
 // readGenerated returns the turn of a generated resource once it was read.
 func (t *traversal) readGenerated(ctx context.Context, parent *turn, res resource.Resource) *turn {
 	n := &node{Item: resource.Item{Ref: res.Ref(), Resource: res}, index: parent.index, parent: parent.node, noop: parent.noop}
-	n.object = n.Thing()
+	n.object = n.Object()
 	c := &turn{node: n, began: t.Now()}
 	c.situation.Noop = parent.noop
 	t.chooseProvider(c)
@@ -140,7 +140,7 @@ func (t *traversal) readGenerated(ctx context.Context, parent *turn, res resourc
 		return c
 	}
 	_ = t.reads.one(ctx, t.calls.new().Reader(t.calls.hostOf(n)), n) // n has it
-	n.object = n.Thing()
+	n.object = n.Object()
 	t.stopIfReadInterrupted(ctx, c)
 	if n.reading.err == nil {
 		t.compare(c)

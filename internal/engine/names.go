@@ -9,7 +9,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // Objects on a host are known by their canonical names. Of some types, only a provider on the host knows these, and tells them with
@@ -45,7 +44,7 @@ func (t Transaction) withProviders(items []resource.Item, of func(resource.Item)
 		if !of(item) || resource.Guarded(func() error { return item.Resource.Choose(t.Facts, t.hosts.all, item.Provider) }) != nil {
 			continue
 		}
-		key := providerKey{item.Ref.Kind, item.Resource.Provider()}
+		key := providerKey{item.Ref.Kind, item.Resource.Provider().Name()}
 		i, known := at[key]
 		if !known {
 			i = len(groups)
@@ -59,7 +58,7 @@ func (t Transaction) withProviders(items []resource.Item, of func(resource.Item)
 // readTogether reads resources of one kind and provider. The errors are parallel to them.
 func readTogether(ctx context.Context, h resource.Reader, group []resource.Resource) []error {
 	if group[0].Abilities().BatchRead {
-		return bound.ReadAll(ctx, h, group)
+		return group[0].Provider().ReadAll(ctx, h, group)
 	}
 	return resource.Together(len(group), 1, func(i int) error { return group[i].Read(ctx, h) })
 }
@@ -99,7 +98,7 @@ func (n *names) named(of *node) (known, now bool) {
 	if of.Resource == nil || of.Deletes != nil || of.isGenerated() || !of.Resource.IsNamed() {
 		return false, false
 	}
-	object := of.Thing()
+	object := of.Object()
 	if object == of.object {
 		return true, false
 	}
@@ -143,12 +142,12 @@ func (n *names) all(of *node) []resource.Ref {
 	if of.Resource == nil {
 		return all
 	}
-	add(resource.UnboundThing(of.Ref))
+	add(resource.UnboundObject(of.Ref))
 	if former, ok := n.formerly(of); ok {
 		add(former)
 	}
 	if of.Resource.Traits().CanonicalNames {
-		add(resource.Ref{Kind: of.Ref.Kind, Name: of.Resource.CanonicalOf(of.Resource.Namevar())})
+		add(resource.Ref{Kind: of.Ref.Kind, Name: of.Resource.Kind().CanonicalName(of.Resource.Namevar())})
 	}
 	return all
 }

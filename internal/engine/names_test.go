@@ -58,7 +58,7 @@ func TestRecordsAreOfTheCanonicalName(t *testing.T) {
 		given func(w *world, store *memory) // before the last run
 		deaf  error                         // in the last run
 		items [][]string                    // of each run, as a name and attributes
-		owned resource.Deletion
+		owned resource.DeletionPolicy
 		said  []string
 		there string
 		keys  []string // of claims
@@ -167,7 +167,7 @@ func (m *memory) rename(from, to string) {
 
 // What left the catalog under one name and is in it under another, which only its provider can tell, is not removed.
 func TestADeletionSparesWhatAnotherResourceManagesUnderAnAlias(t *testing.T) {
-	for name, policy := range map[string]resource.Deletion{"Delete": resource.Delete, "Restore": resource.Restore} {
+	for name, policy := range map[string]resource.DeletionPolicy{"Delete": resource.Delete, "Restore": resource.Restore} {
 		t.Run(name, func(t *testing.T) {
 			w, store, asked := newWorld(), newMemory(), 0
 			typ := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, map[string]string{"a": "1", "b": "1"}, &asked}})
@@ -178,8 +178,8 @@ func TestADeletionSparesWhatAnotherResourceManagesUnderAnAlias(t *testing.T) {
 			}
 			w.things["a"], w.things["b"] = redThing("a"), redThing("b")
 			store.SetClaim(claim.Claim{
-				Kind: "Twin", Namevar: "a", OwnerUID: "uid", Ref: resource.Ref{Kind: "Twin", Name: "a"}, Deletion: policy, Gone: gone,
-				Former: map[string]json.RawMessage{"color": json.RawMessage(`"blue"`)},
+				Kind: "Twin", Namevar: "a", OwnerUID: "uid", Ref: resource.Ref{Kind: "Twin", Name: "a"}, Deletion: policy, Delete: gone,
+				Restore: map[string]json.RawMessage{"color": json.RawMessage(`"blue"`)},
 			})
 			items := []resource.Item{holding(of(t, typ, "b", `{"ensure":"present","color":"red"}`), policy)}
 			for range 2 {
@@ -192,7 +192,7 @@ func TestADeletionSparesWhatAnotherResourceManagesUnderAnAlias(t *testing.T) {
 			if got := slices.Collect(maps.Keys(store.claims)); len(got) != 1 || got[0].Name != "b" {
 				t.Fatalf("claims: %v", got)
 			}
-			if got := string(store.claims[resource.Ref{Kind: "Twin", Name: "b"}].Former["color"]); got != `"blue"` {
+			if got := string(store.claims[resource.Ref{Kind: "Twin", Name: "b"}].Restore["color"]); got != `"blue"` {
 				t.Errorf("the color before is %s", got)
 			}
 		})

@@ -16,7 +16,7 @@ type node struct {
 	noop   bool  // it only reports
 
 	invalid  error        // why it fails without being read: run.refuse
-	object   resource.Ref // what it manages, see [resource.Item.Thing]: names
+	object   resource.Ref // what it manages, see [resource.Item.Object]: names
 	identity string       // what its provider tells it apart by, "" if unknown: names
 	choice   choice       // of its provider: providers
 	reading  reading      // the last one: reads

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -51,7 +50,7 @@ func (p *predictor) namesOf(kind string) map[string]bool { return p.names[kind] 
 
 // add records what an apply would have made of a resource before it gets to others.
 func (p *predictor) add(of resource.Resource, changes []resource.Change) {
-	p.writes = append(p.writes, bound.Planned(of, changes))
+	p.writes = append(p.writes, of.Planned(changes))
 	kind := of.Ref().Kind
 	names := p.names[kind]
 	if names == nil {
@@ -165,7 +164,7 @@ func (p *predictor) precheck(ctx context.Context, group []*turn) []error {
 	for i, of := range group {
 		items[i] = of.batchItem()
 	}
-	return bound.PrecheckAll(ctx, p.reader(), items)
+	return group[0].Resource.Provider().Precheck(ctx, p.reader(), items)
 }
 
 // reader is the host together with what would have been changed by now.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A choice is the provider of a resource, as far as one was looked for.
@@ -25,10 +24,10 @@ type providers struct {
 // A providerKey is the kind of a resource and the provider that it asks for.
 type providerKey struct{ kind, provider string }
 
-// chosen is a resource that has its provider, which suits others with the same key in the same epoch.
+// chosen is a provider that suits resources with the same key in the same epoch.
 type chosen struct {
-	in epoch
-	by resource.Resource
+	in       epoch
+	provider resource.ChosenProvider
 }
 
 // choose returns the choice for a resource, which must have a type.
@@ -39,7 +38,7 @@ func (p *providers) choose(n *node) choice {
 	}
 	c.in = p.epochs.now
 	if c.err = p.bind(n); c.err == nil {
-		c.name, c.unsupported, c.canRefresh = n.Resource.Provider(), n.Resource.Unsupported(), n.Resource.Abilities().Refresh
+		c.name, c.unsupported, c.canRefresh = n.Resource.Provider().Name(), n.Resource.Unsupported(), n.Resource.Abilities().Refresh
 	}
 	return *c
 }
@@ -48,12 +47,12 @@ func (p *providers) choose(n *node) choice {
 func (p *providers) bind(n *node) error {
 	return resource.Guarded(func() error {
 		key := providerKey{n.Ref.Kind, n.Provider}
-		if other, ok := p.chosen[key]; ok && other.in == p.epochs.now && bound.ChooseAs(n.Resource, other.by) {
+		if other, ok := p.chosen[key]; ok && other.in == p.epochs.now && n.Resource.Use(other.provider) {
 			return nil
 		}
 		err := n.Resource.Choose(p.facts, p.calls.reader(), n.Provider)
 		if err == nil {
-			p.chosen[key] = chosen{p.epochs.now, n.Resource}
+			p.chosen[key] = chosen{p.epochs.now, n.Resource.Provider()}
 		}
 		return err
 	})
@@ -64,7 +63,7 @@ func byProvider(nodes []*node) [][]*node {
 	var groups [][]*node
 	at := map[providerKey]int{}
 	for _, n := range nodes {
-		key := providerKey{n.Ref.Kind, n.Resource.Provider()}
+		key := providerKey{n.Ref.Kind, n.Resource.Provider().Name()}
 		i, known := at[key]
 		if !known {
 			i = len(groups)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/engine/readahead"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A reading is the last read of a resource. The resource itself has the state.
@@ -78,7 +77,7 @@ func (r *reads) all(ctx context.Context, group []*node) []error {
 	if !group[0].Resource.Abilities().BatchRead {
 		return r.together(ctx, group)
 	}
-	errs := bound.ReadAll(ctx, r.calls.new().Reader(r.calls.hostOf(group[0])), resourcesOf(group))
+	errs := group[0].Resource.Provider().ReadAll(ctx, r.calls.new().Reader(r.calls.hostOf(group[0])), resourcesOf(group))
 	for i, err := range errs {
 		errs[i] = r.record(group[i], err)
 	}

@@ -90,7 +90,7 @@ func (r *refreshes) job(n *node) host.Job {
 	job := host.Job{Owner: n.object.String(), Refresh: true}
 	if n.Resource.Abilities().Resume {
 		stored := r.store.Armed()
-		job.Events = stored[n.object] + stored[resource.UnboundThing(n.Ref)]
+		job.Events = stored[n.object] + stored[resource.UnboundObject(n.Ref)]
 	}
 	return job
 }

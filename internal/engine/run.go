@@ -10,7 +10,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/plan"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -37,7 +36,7 @@ func newRun(t Transaction, items []resource.Item, early readings) *run {
 	sendStates(p, items)
 	r := &run{Transaction: t, order: order{Plan: p, nodes: make([]*node, len(items))}, epochs: &epochs{now: 1}}
 	for i, item := range items {
-		r.order.nodes[i] = &node{Item: item, index: i, noop: t.isNoop(item), object: item.Thing(), invalid: errors.Join(item.Invalid, p.Dangling[i])}
+		r.order.nodes[i] = &node{Item: item, index: i, noop: t.isNoop(item), object: item.Object(), invalid: errors.Join(item.Invalid, p.Dangling[i])}
 	}
 	r.calls = &calls{hosts: t.hosts, bucket: t.Bucket, remembered: resource.NewMemo(), trace: t.Trace != nil}
 	r.providers = &providers{facts: t.Facts, calls: r.calls, epochs: r.epochs, chosen: map[providerKey]chosen{}}
@@ -97,7 +96,7 @@ func (t *traversal) preRun(ctx context.Context) (context.Context, context.Cancel
 	}
 	var objecting []resource.Ref
 	for _, group := range byProvider(checked) {
-		errs := bound.PreRunCheckAll(ctx, t.calls.sharedReader(), resourcesOf(group))
+		errs := group[0].Resource.Provider().PreRunCheck(ctx, t.calls.sharedReader(), resourcesOf(group))
 		for i, err := range errs {
 			_, objects := errors.AsType[*resource.ObjectionError](err)
 			if err == nil || !objects && ctx.Err() != nil { // the run ends, so nothing has failed
@@ -140,11 +139,12 @@ func (r *run) recordSecrets(ctx context.Context) {
 			carriers[n.Ref.Kind] = append(carriers[n.Ref.Kind], n)
 		}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(carriers)) {
+	for _, name := range slices.Sorted(maps.Keys(carriers)) {
+		all := carriers[name]
 		err := resource.Guarded(func() error {
-			return bound.RecordSecrets(ctx, r.calls.new().Writer(r.Host), resourcesOf(carriers[kind]))
+			return all[0].Resource.Kind().RecordSecrets(ctx, r.calls.new().Writer(r.Host), resourcesOf(all))
 		})
-		for _, n := range carriers[kind] {
+		for _, n := range all {
 			if err != nil {
 				r.refuse(n, err)
 			}

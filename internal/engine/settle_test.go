@@ -159,8 +159,8 @@ func TestClaimRestoresNothingThatWasNotChanged(t *testing.T) {
 	item.Deletion = resource.Restore
 	transact(t, []resource.Item{item}, storing(store), func(tx *engine.Transaction) { tx.OwnerUID = "uid" })
 	for _, c := range store.claims {
-		if len(c.Former) > 0 {
-			t.Errorf("the claim restores %v", c.Former)
+		if len(c.Restore) > 0 {
+			t.Errorf("the claim restores %v", c.Restore)
 		}
 	}
 	if len(store.claims) != 1 {

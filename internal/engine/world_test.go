@@ -280,7 +280,7 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 		Parameters: []resource.Parameter{{Name: "near", Doc: "n"}},
 		Providers:  providers,
 		Exists:     func(t thing) bool { return t.Ensure == nil || *t.Ensure != resource.Absent },
-		Leaving: &resource.Leaving[thing]{Gone: func(want thing) thing {
+		Deletion: &resource.Deletion[thing]{Delete: func(want thing) thing {
 			return thing{Name: want.Name, Ensure: new(resource.Absent)}
 		}},
 		Auto: []resource.AutoRelation[thing]{

@@ -9,7 +9,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/engine/decide"
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // write makes the changes of a group, in a batch where the provider can, or reports them in noop.
@@ -79,7 +78,9 @@ func (t *traversal) writeTogether(ctx context.Context, batch []*turn) {
 	for i, of := range batch {
 		items[i] = of.batchItem()
 	}
-	t.writeAll(batch, func() []error { return bound.WriteAll(ctx, t.calls.new().Writer(t.busyHost(batch...)), items) })
+	t.writeAll(batch, func() []error {
+		return batch[0].Resource.Provider().WriteAll(ctx, t.calls.new().Writer(t.busyHost(batch...)), items)
+	})
 	t.verify(ctx, batch)
 }
 

@@ -188,7 +188,7 @@ func Once[T any](h Reader, key any, read func() (T, error)) (T, error) {
 	return r.value.(T), nil
 }
 
-// Remember keeps a value under the key until the end of the run, for [Recall]. Without a run it does nothing. Each package uses
+// Remember keeps a value under the key until the end of the run, for [Remembered]. Without a run it does nothing. Each package uses
 // a key type of its own. Safe for concurrent use.
 func Remember(h Reader, key, value any) {
 	if memo := h.call().Run; memo != nil {
@@ -199,8 +199,8 @@ func Remember(h Reader, key, value any) {
 	}
 }
 
-// Recall returns the value that was remembered under the key in this run; ok is false if none was. Safe for concurrent use.
-func Recall[T any](h Reader, key any) (value T, ok bool) {
+// Remembered returns the value that was remembered under the key in this run; ok is false if none was. Safe for concurrent use.
+func Remembered[T any](h Reader, key any) (value T, ok bool) {
 	memo := h.call().Run
 	if memo == nil {
 		return value, false

@@ -21,9 +21,9 @@ type Item struct {
 	Audit bool
 	// Schedule limits when the resource may be managed; nil means any time.
 	Schedule *schedule.Schedule
-	// Deletion is the fate of the thing once no item manages it.
-	Deletion Deletion
-	// Deletes is the thing that the item removes or restores because no resource manages it any
+	// Deletion says what happens to the object once no item manages it.
+	Deletion DeletionPolicy
+	// Deletes is the object that the item deletes or restores because no resource manages it any
 	// more; nil for an item of a catalog.
 	Deletes *Ref
 	// Postponed is why the item must not be handled now, or nil.
@@ -35,18 +35,18 @@ type Item struct {
 	Require, Before, Notify, Subscribe []Ref
 }
 
-// Thing returns the thing on the host that the item manages: its kind and canonical name, regardless
-// of the resource's name. For an item that is not bound it returns [UnboundThing].
-func (i Item) Thing() Ref {
+// Object returns the object on the host that the item manages: its kind and canonical name, regardless
+// of the resource's name. For an item that is not bound it returns [UnboundObject].
+func (i Item) Object() Ref {
 	if i.Resource == nil {
-		return UnboundThing(i.Ref)
+		return UnboundObject(i.Ref)
 	}
 	return Ref{i.Ref.Kind, i.Resource.CanonicalName()}
 }
 
-// UnboundThing stands for the unknown thing of a resource that is not bound. It differs from every
-// other thing.
-func UnboundThing(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.Name} }
+// UnboundObject stands for the unknown object of a resource that is not bound. It differs from every
+// other object.
+func UnboundObject(ref Ref) Ref { return Ref{ref.Kind, MetadataName + "=" + ref.Name} }
 
 // A LogLevel is the severity of an event, as in syslog. "" means notice.
 type LogLevel string

@@ -20,79 +20,76 @@ var ErrUnknownAttribute = errors.New("unknown attribute")
 // by package bound. Safe for concurrent use.
 type Kind interface {
 	Name() string
-	// NamevarName returns the name of the attribute that identifies the thing on a host.
+	// NamevarName returns the name of the attribute that identifies the object on a host.
 	NamevarName() string
+	// CanonicalName returns the canonical name for a namevar, as far as the type knows it without a host.
+	CanonicalName(namevar string) string
 	// Traits returns the traits of the type.
 	Traits() Traits
 	// Describe returns the documentation of the type.
 	Describe() Description
+	// Problems returns everything that is wrong with the definition of the type, or nil.
+	Problems() error
+
 	// Bind makes a resource from attributes in JSON. It decodes them strictly, applies the type's
 	// defaults, normalizes and validates. An error names the attribute, the value and the fix, but
 	// never quotes the value of a secret.
 	Bind(ref Ref, attributes json.RawMessage, secrets ...Secret) (Resource, error)
-	// Adopt is Bind for attributes that are already decoded into the API's type of the kind. It
+	// BindTyped is Bind for attributes that are already decoded into the API's type of the kind. It
 	// copies them.
-	Adopt(ref Ref, attributes any, secrets ...Secret) (Resource, error)
+	BindTyped(ref Ref, attributes any, secrets ...Secret) (Resource, error)
+	// BindDeletion binds attributes that delete or restore an object that no resource manages any more: see
+	// [Resource].DeleteAttributes.
+	BindDeletion(ref Ref, attributes json.RawMessage) (Resource, error)
 	// Named binds a resource that is only read: without ensure and with every property unmanaged.
 	Named(namevar string) (Resource, error)
-	// Instances lists the existing things on the host, sorted by name. provider selects one
-	// provider; "" uses all suitable providers that can list. Only the first of several providers
-	// with the same source lists, and the first of several instances with the same name wins; the
-	// default provider comes before the others. The error is a *NoListerError if no provider can
-	// list.
-	Instances(ctx context.Context, facts Facts, h Reader, provider string) ([]Instance, error)
-	// Leaves reports whether things of the kind can be removed and restored.
-	Leaves() bool
-	// Leave binds attributes that remove or restore a thing that no resource manages any more.
-	Leave(ref Ref, attributes json.RawMessage) (Resource, error)
 	// Location returns where a resource with these attributes, in JSON or in the API's type, manages something: see
 	// [Type].Location. They may be invalid.
 	Location(ref Ref, attributes any) string
+
 	// CheckProvider returns an error unless the kind has a provider of this name, on whatever host;
 	// "" is the default provider.
 	CheckProvider(name string) error
 	// Suitability reports for each provider, in order, whether it suits the host and whether it is
 	// the host's default.
 	Suitability(facts Facts, h host.Reader) []Suitability
-	// Problems returns everything that is wrong with the definition of the type, or nil.
-	Problems() error
+	// Instances lists the existing objects on the host, sorted by name. provider selects one
+	// provider; "" uses all suitable providers that can list. Only the first of several providers
+	// with the same source lists, and the first of several instances with the same name wins; the
+	// default provider comes before the others. The error is a *NoListerError if no provider can
+	// list.
+	Instances(ctx context.Context, facts Facts, h Reader, provider string) ([]Instance, error)
+	// RecordSecrets records resources of the kind, for all of which HasSecret must be true, as secret
+	// on the host: see [Type].RecordSecrets.
+	RecordSecrets(ctx context.Context, h Writer, all []Resource) error
 }
 
-// A Resource is the desired state of one thing on a host, bound to its type. The engine calls
-// Choose, then Read (or bound.ReadAll), then Compare, and so on. A Resource stores the state that
-// was read last. Not safe for concurrent use.
+// A Resource is the desired state of one object on a host, bound to its type. Like [Kind], it is an interface only to
+// hide the Go type of the attributes; package bound implements it.
 //
-// Its parts serve different callers. Ask for the smallest part that you need.
+// It goes through three stages. Once it is bound, it has names and relations. Once it has a provider, by Choose or Use, it can be
+// read, alone or with others by the provider's ReadAll. It stores the state that was read last, which Compare, Write and the
+// methods after them use. Not safe for concurrent use.
 type Resource interface {
-	Identity
-	Provided
-	Readable
-	Writable
-	Auditable
-	Removable
-	// Generate returns what the resource generates; see [Generator].
-	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
-}
+	// The following methods need no host.
 
-// An Identity identifies the thing that a resource manages and relates it to others. It needs no
-// host.
-type Identity interface {
 	Ref() Ref
-	// Namevar returns the name of the thing on the host, as the resource spells it.
+	Kind() Kind
+	// Traits returns the traits of its type.
+	Traits() Traits
+	// Namevar returns the name of the object on the host, as the resource spells it.
 	Namevar() string
-	// Identification returns what identifies the thing, for messages: path "/etc/motd".
-	Identification() string
-	// CanonicalName returns the name that is the same for all spellings of the namevar. It identifies the thing; the
+	// CanonicalName returns the name that is the same for all spellings of the namevar. It identifies the object; the
 	// namevar does not.
 	CanonicalName() string
 	// IsNamed reports whether CanonicalName is final. With the trait CanonicalNames, it is once a provider has told the name,
-	// as a part of Read or bound.ReadAll.
+	// when it read the object.
 	IsNamed() bool
-	// CanonicalOf returns the canonical name for another namevar of the kind, as far as the type knows without a host.
-	CanonicalOf(namevar string) string
-	// FormerName returns the name by which earlier versions of Fettle stored what they remember of the thing.
+	// FormerName returns the name by which earlier versions of Fettle stored what they remember of the object.
 	FormerName() string
-	// Location returns where on the host the thing is: see [Type].Location.
+	// Identification returns what identifies the object, for messages: path "/etc/motd".
+	Identification() string
+	// Location returns where on the host the object is: see [Type].Location.
 	Location() string
 	// Keys returns the names by which automatic relations find the resource: the canonical name, the namevar and
 	// others.
@@ -103,80 +100,91 @@ type Identity interface {
 	Desired() Related
 	// Receive replaces the states of the resources that relations with SendDesired find.
 	Receive(related []Related)
-	// Traits returns the traits of its type.
-	Traits() Traits
-	// HasSecret reports whether the resource has the value of a Secret, for bound.RecordSecrets.
+	// HasSecret reports whether the resource has the value of a Secret, for [Kind].RecordSecrets.
 	HasSecret() bool
-}
+	// Audit selects properties to audit by name; [AllProperties] selects all of them. The error names the
+	// unknown properties and the existing ones.
+	Audit(properties []string) error
+	// DeleteAttributes returns the attributes that delete the object, for [Kind].BindDeletion. It returns an error if
+	// objects of the kind can't be deleted.
+	DeleteAttributes() (json.RawMessage, error)
 
-// Provided is a resource that a provider manages on a host.
-type Provided interface {
 	// Choose chooses the provider: the named one, or the default of the host. The error is a
 	// *NoProviderError if that may change during the run.
 	Choose(facts Facts, h host.Reader, provider string) error
-	// Provider returns the name of the chosen provider, "" before Choose.
-	Provider() string
-	// Abilities returns the abilities of the chosen provider.
+	// Use gives the resource the provider of another one, so that suitability is not checked again for each of thousands. It
+	// does nothing and returns false if that is of another type.
+	Use(provider ChosenProvider) bool
+	// Provider returns the provider. Before Choose and Use it has no name.
+	Provider() ChosenProvider
+
+	// The following methods need a provider.
+
+	// Abilities returns the abilities of the provider for this resource; none before Choose.
 	Abilities() Abilities
 	// Unsupported returns an error that names the attributes that the provider can't manage, or nil.
 	Unsupported() error
 	// Watched returns the paths on the host that show drift; see [Watcher]. It is empty before
 	// Choose.
 	Watched(h host.Reader) []string
-}
 
-// Readable is a resource whose state is read and compared.
-type Readable interface {
 	// Read reads the current state.
 	Read(ctx context.Context, h Reader) error
+	// Resume takes over what an earlier process began; see [Resumer]. It stores the state like Read unless it returns
+	// nil.
+	Resume(ctx context.Context, h Writer) (*Ended, error)
 	// Forget drops what was read, with the name that a provider has told, as if the resource had just been bound.
 	Forget()
-	// PrecheckRead returns whether an apply may read another state; see [ReadPrechecker].
-	PrecheckRead(ctx context.Context, h Reader) error
-	// Compare compares the state that was read last with the desired state.
+
+	// The following methods are about the state that was read last.
+
+	// State returns the attributes that were read, except those that must not be shown, and
+	// whether the object exists.
+	State() Instance
+	// Compare compares the state with the desired state.
 	Compare() Comparison
-	// PropertyStates returns the managed properties as they were read last, in the type's order. It
+	// PropertyStates returns the managed properties, in the type's order. It
 	// omits properties that are absent and have no known target.
 	PropertyStates() []PropertyState
-	// State returns the attributes that were read last, except those that must not be shown, and
-	// whether the thing exists.
-	State() Instance
-}
-
-// Writable is a resource that can be changed.
-type Writable interface {
+	// Audited returns the values of the properties that Audit selected, in the type's
+	// order. A sensitive value is replaced by its digest with key.
+	Audited(key []byte) []AuditedValue
+	// PrecheckRead returns whether an apply may read another state; see [ReadPrechecker].
+	PrecheckRead(ctx context.Context, h Reader) error
+	// RestoreAttributes returns the attributes, by name, that restore what these changes replace,
+	// without secrets. It saves the content that they refer to in the bucket.
+	RestoreAttributes(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error)
+	// Planned returns these changes as a [Write], for [Planned].
+	Planned(changes []Change) any
 	// Write makes the changes that Compare found.
 	Write(ctx context.Context, h Writer, changes []Change) error
 	// Made returns the changes that a Write made of those that were planned, by the states that were read before and after it.
 	// A property whose value is the same was not changed. The desired value is shown as it turned out.
 	Made(planned []Change) []Change
-	// Refresh reacts to events.
-	Refresh(ctx context.Context, h Writer) error
 	// PrecheckRefresh returns what Refresh would find; see [RefreshPrechecker]. It is nil if the provider can't tell.
 	PrecheckRefresh(ctx context.Context, h Reader, changes []Change) error
-	// Resume takes over what an earlier process began; see [Resumer]. It stores the state like Read unless it returns
-	// nil.
-	Resume(ctx context.Context, h Writer) (*Ended, error)
+	// Refresh reacts to events.
+	Refresh(ctx context.Context, h Writer) error
+	// Generate returns what the resource generates; see [Generator].
+	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
 }
 
-// Auditable is a resource whose properties are compared between runs.
-type Auditable interface {
-	// Audit selects properties by name; [AllProperties] selects all of them. The error names the
-	// unknown properties and the existing ones.
-	Audit(properties []string) error
-	// Audited returns the values of the selected properties as they were read last, in the type's
-	// order. A sensitive value is replaced by its digest with key.
-	Audited(key []byte) []AuditedValue
-}
-
-// Removable is a resource whose thing can be removed or restored once no resource manages it.
-type Removable interface {
-	// Gone returns the attributes that remove the thing. It returns an error if things of the kind
-	// can't be removed.
-	Gone() (json.RawMessage, error)
-	// Former returns the attributes, by name, that restore what these changes replace in the state
-	// that was read last, without secrets. It saves the content that they refer to in the bucket.
-	Former(ctx context.Context, h Writer, changes []Change) (map[string]json.RawMessage, error)
+// A ChosenProvider is the [Provider] of resources of one kind on a host. Its methods make one call for many resources, each of
+// which has this provider and the ability that the method needs. Their errors are parallel to the resources; nil is success.
+// A panic of the provider or a wrong number of results is the error of all of them. For no resource, there is no call.
+type ChosenProvider interface {
+	// Name returns its name, "" if there is none.
+	Name() string
+	// PreRunCheck returns why resources fail before the run; see [PreRunChecker].
+	PreRunCheck(ctx context.Context, h Reader, all []Resource) []error
+	// Identify returns the identities of resources, parallel to them; see [Identifier]. The error is a bug in the provider.
+	Identify(ctx context.Context, h Reader, all []Resource) ([]string, error)
+	// ReadAll reads resources; see [BatchReader].
+	ReadAll(ctx context.Context, h Reader, all []Resource) []error
+	// Precheck returns why writes would fail; see [Prechecker].
+	Precheck(ctx context.Context, h Reader, all []BatchItem) []error
+	// WriteAll writes resources; see [BatchWriter].
+	WriteAll(ctx context.Context, h Writer, all []BatchItem) []error
 }
 
 // An Instance is the state of a thing on a host.
@@ -197,7 +205,7 @@ type Relation struct {
 	Kind     string
 	Names    []string
 	Nearest  bool
-	// SendDesired asks for the desired states of the others: see [Identity].Receive.
+	// SendDesired asks for the desired states of the others: see [Resource].Receive.
 	SendDesired bool
 }
 

@@ -84,9 +84,9 @@ type Type[A any] struct {
 	// providers. They are in the order of the catalog, and may be none. Every run calls it before
 	// anything else. Required if a relation has SendDesired.
 	Receive func(want *A, related []Related)
-	// Leaving declares how things are removed once no resource manages them. nil: they can't be
-	// removed.
-	Leaving *Leaving[A]
+	// Deletion declares how objects are deleted once no resource manages them. nil: they can't be
+	// deleted.
+	Deletion *Deletion[A]
 	// Traits declare how the engine has to treat resources of the type.
 	Traits
 }

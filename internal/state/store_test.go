@@ -95,7 +95,7 @@ func TestClaimingIsDurableWithoutCommit(t *testing.T) {
 	claimOn := func(path string) claim.Claim {
 		return claim.Claim{
 			Kind: "File", Namevar: path, Ref: motd(), After: []resource.Ref{nginx()}, Deletion: resource.Restore, Provider: "posix",
-			Gone: json.RawMessage(`{"path":"` + path + `"}`), Former: map[string]json.RawMessage{"mode": json.RawMessage(`"0600"`)},
+			Delete: json.RawMessage(`{"path":"` + path + `"}`), Restore: map[string]json.RawMessage{"mode": json.RawMessage(`"0600"`)},
 		}
 	}
 	a, b := claimOn("/etc/a"), claimOn("/etc/b/c")

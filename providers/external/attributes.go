@@ -212,8 +212,8 @@ func (e unknownAttributeError) Error() string { return string(e) }
 // Is implements the interface of [errors.Is].
 func (unknownAttributeError) Is(target error) bool { return target == resource.ErrUnknownAttribute }
 
-// gone returns the attributes that remove a resource: none of them is secret.
-func (t typed) gone(want Attributes) Attributes {
+// deleted returns the attributes that remove a resource: none of them is secret.
+func (t typed) deleted(want Attributes) Attributes {
 	out := Attributes{name: want.name, values: wire.State{resource.Ensure: resource.Absent}}
 	for i := range t.Spec.Attributes {
 		at := &t.Spec.Attributes[i]

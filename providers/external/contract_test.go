@@ -118,7 +118,7 @@ func TestDesiredValuesConformToTheirSchemas(t *testing.T) {
 		}
 	}
 	values := v1alpha1.ExternalValues{Values: map[string]any{"zone": "z", "id": json.Number("1")}}
-	_, err := kind.Adopt(ref, values, resource.Secret{Attribute: "token", Value: "abc"})
+	_, err := kind.BindTyped(ref, values, resource.Secret{Attribute: "token", Value: "abc"})
 	if err == nil || err.Error() != "token violates minLength of the schema" {
 		t.Errorf("a value of a Secret: %v", err)
 	}

@@ -359,7 +359,7 @@ func TestARequiredValueMayComeFromASecret(t *testing.T) {
 		"there is none":       {nil, nil, "token is missing: Entry requires it"},
 		"another one follows": {[]string{"comment"}, nil, "token is missing: Entry requires it"},
 	} {
-		_, err := kind.Adopt(ref, v1alpha1.ExternalValues{Values: values, FromSecrets: test.from}, test.secrets...)
+		_, err := kind.BindTyped(ref, v1alpha1.ExternalValues{Values: values, FromSecrets: test.from}, test.secrets...)
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

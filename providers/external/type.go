@@ -47,9 +47,9 @@ func newType(d *definition.Definition, files Files) *resource.Type[Attributes] {
 		FormerName:     t.formerName,
 		Exists:         func(is Attributes) bool { return is.ensure() != resource.Absent },
 		Normalize:      t.normalize, Default: t.setDefaults, Validate: t.validate,
-		Receive: func(want *Attributes, related []resource.Related) { want.related = related },
-		Leaving: &resource.Leaving[Attributes]{Gone: t.gone},
-		Traits:  resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true, CanonicalNames: d.Answers(v1alpha1.RequestCanonicalize), Family: "ExternalType/" + d.Spec.ProgramKind},
+		Receive:  func(want *Attributes, related []resource.Related) { want.related = related },
+		Deletion: &resource.Deletion[Attributes]{Delete: t.deleted},
+		Traits:   resource.Traits{SideEffects: d.Spec.SideEffects, SelfRefresh: d.Spec.SelfRefresh, PreRunCheck: d.Answers(v1alpha1.RequestCheck), BatchAll: true, CanonicalNames: d.Answers(v1alpha1.RequestCanonicalize), Family: "ExternalType/" + d.Spec.ProgramKind},
 	}
 	if r.Example == "" {
 		r.Example = "apiVersion: " + v1alpha1.ExternalGroupVersion.String() + "\nkind: " + d.Spec.Kind + "\nmetadata: {name: example}\nspec: {nodeSelector: {}}\n"

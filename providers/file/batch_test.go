@@ -9,7 +9,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 )
 
@@ -42,7 +41,7 @@ func TestValidateCmdRunsInOrderOfTheBatch(t *testing.T) {
 		seen = slices.DeleteFunc(names, func(n string) bool { return len(n) != len("a00") || n[0] != 'a' && n[0] != 'c' })
 		return host.Result{}
 	})
-	for i, err := range bound.WriteAll(t.Context(), resourcetest.Writer(h), all) {
+	for i, err := range all[0].Resource.Provider().WriteAll(t.Context(), resourcetest.Writer(h), all) {
 		if err != nil {
 			t.Errorf("%s: %v", all[i].Resource.Namevar(), err)
 		}

@@ -13,16 +13,16 @@ import (
 	"github.com/fettle-dev/fettle/providers/file/owner"
 )
 
-// gone removes the entry at the path. A directory that is not empty needs force.
-func gone(want Attributes) Attributes {
+// deleted removes the entry at the path. A directory that is not empty needs force.
+func deleted(want Attributes) Attributes {
 	return Attributes{FileAttributes: v1alpha1.FileAttributes{
 		Path: want.Path, Ensure: new(resource.Absent), Force: want.Force, Confirm: want.Confirm, Links: want.Links, Backup: new(backupTo(want)),
 	}}
 }
 
-// former returns the state that changes replace. The contents of a directory that is replaced by
+// restored returns the state that changes replace. The contents of a directory that is replaced by
 // something else are not restored.
-func (p posix) former(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (Attributes, error) {
+func (p posix) restored(ctx context.Context, h resource.Writer, is, want Attributes, changes []resource.Change) (Attributes, error) {
 	var was Attributes
 	all := false
 	for _, c := range changes {

@@ -98,7 +98,7 @@ func Type(remote fetch.Source) *resource.Type[Attributes] {
 			{Attribute: "recurseScope", Value: func(a *Attributes) *string { return a.RecurseScope }, Words: []string{"All", "Source"}},
 		},
 		Validate: validate,
-		Leaving:  &resource.Leaving[Attributes]{Gone: gone, Former: p.former, Bound: func(want *Attributes) { want.deleting = true }},
+		Deletion: &resource.Deletion[Attributes]{Delete: deleted, Restore: p.restored, Bound: func(want *Attributes) { want.deleting = true }},
 		Traits:   resource.Traits{ReadAhead: true, AtomicWrites: true, BatchLimit: 128},
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: ancestors, Nearest: true},

@@ -112,7 +112,7 @@ func TestLabelsWithASharedProvider(t *testing.T) {
 	one := bindTo(t, h, enforcing(), `{path: /x, seltype: etc_t}`)
 	other, err := bind(t, `{path: /y, seltype: etc_t}`)
 	must(t, err)
-	if !bound.ChooseAs(other, one) || other.Unsupported() != nil {
+	if !other.Use(one.Provider()) || other.Unsupported() != nil {
 		t.Errorf("the provider of another file: %v", other.Unsupported())
 	}
 }

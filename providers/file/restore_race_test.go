@@ -29,7 +29,7 @@ func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 		must(t, unix.Renameat2(unix.AT_FDCWD, home+"/f", unix.AT_FDCWD, home+"/g", unix.RENAME_EXCHANGE))
 	}
 	exchange()
-	if former, err := r.Former(t.Context(), resourcetest.Writer(h), changes); !errors.Is(err, host.ErrChanged) {
+	if former, err := r.RestoreAttributes(t.Context(), resourcetest.Writer(h), changes); !errors.Is(err, host.ErrChanged) {
 		t.Errorf("of two files it remembers %s: %v", former, err)
 	}
 	if saved, err := os.ReadDir(filepath.Join(dir, "var/lib/fettle/bucket")); err == nil {
@@ -37,7 +37,7 @@ func TestRestoreIsConsistentUnderConcurrentReplacement(t *testing.T) {
 	}
 	exchange()
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
-	if _, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
+	if _, err := r.RestoreAttributes(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
 		t.Error(err)
 	}
 }
@@ -52,7 +52,7 @@ func TestRestoredContentKeepsItsAccess(t *testing.T) {
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
-	former, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
+	former, err := r.RestoreAttributes(t.Context(), resourcetest.Writer(h), r.Compare().Changes)
 	must(t, err)
 	plantFile(t, f, "new\n", zed, 0o644)
 	former["path"] = []byte(`"/home/zed/f"`)
@@ -73,7 +73,7 @@ func TestRestoreFollowsTheSameSymlinks(t *testing.T) {
 	must(t, err)
 	must(t, r.Choose(nil, h, ""))
 	must(t, r.Read(t.Context(), resourcetest.Reader(h)))
-	if _, err := r.Former(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
+	if _, err := r.RestoreAttributes(t.Context(), resourcetest.Writer(h), r.Compare().Changes); err != nil {
 		t.Error(err)
 	}
 }

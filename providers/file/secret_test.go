@@ -120,7 +120,7 @@ func recorded(t *testing.T, content string) *hosttest.Host {
 	if changes := r.Compare().Changes; len(changes) > 0 {
 		t.Fatalf("it is not in sync: %v", changes)
 	}
-	must(t, bound.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{r}))
+	must(t, r.Kind().RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{r}))
 	return h
 }
 
@@ -239,7 +239,7 @@ func TestFormerSecretCannotBeRestored(t *testing.T) {
 	must(t, r.Write(t.Context(), resourcetest.Writer(h), r.Compare().Changes))
 	next, err := bound.Kind(file.Type(nowhere)).Bind(ref, json.RawMessage(`{"path": "/x", "content": "plain"}`))
 	must(t, errors.Join(err, next.Choose(nil, h, ""), next.Read(t.Context(), resourcetest.Reader(h))))
-	if _, err := next.Former(t.Context(), resourcetest.Writer(h), next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
+	if _, err := next.RestoreAttributes(t.Context(), resourcetest.Writer(h), next.Compare().Changes); !errors.Is(err, bucket.ErrSecret) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -399,7 +399,7 @@ func TestSecretHeadersAreSentAndNeverShown(t *testing.T) {
 	h.Put("/x", "one\n")
 	res, err := kind.Bind(ref, spec, header)
 	must(t, err)
-	must(t, bound.RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{res}))
+	must(t, res.Kind().RecordSecrets(t.Context(), resourcetest.Writer(h), []resource.Resource{res}))
 	must(t, errors.Join(res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h))))
 	changes := res.Compare().Changes
 	must(t, res.Write(t.Context(), resourcetest.Writer(h), changes))

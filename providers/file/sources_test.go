@@ -100,7 +100,7 @@ func TestPlanChoosesSourcesLikeApply(t *testing.T) {
 		h.Put("/srv/two", "two\n")
 		res, err := bound.Kind(file.Type(fetch.NewHTTP(patient.Limit))).Bind(ref, []byte(`{"path": "/x", "sources": `+sources+`}`))
 		must(t, errors.Join(err, res.Choose(nil, h, ""), res.Read(t.Context(), resourcetest.Reader(h.ReadOnly()))))
-		errs := bound.PrecheckAll(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
+		errs := res.Provider().Precheck(t.Context(), resourcetest.Reader(h.ReadOnly()), []resource.BatchItem{{Resource: res, Changes: res.Compare().Changes}})
 		got := ""
 		if errs[0] != nil {
 			got = errs[0].Error()

@@ -57,7 +57,7 @@ func Type() *resource.Type[v1alpha1.GroupAttributes] {
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{resource.Present, resource.Absent}},
 		},
 		Auto: []resource.AutoRelation[attributes]{{Relation: resource.Require, Kind: "User", Names: usersBefore}},
-		Leaving: &resource.Leaving[attributes]{Gone: func(want attributes) attributes {
+		Deletion: &resource.Deletion[attributes]{Delete: func(want attributes) attributes {
 			return attributes{Name: want.Name, Ensure: new(resource.Absent), AuthMembership: new(true)}
 		}},
 		Traits: resource.Traits{SideEffects: true}, // a new gid also becomes the gid of the users with this primary group, and members join the group

@@ -75,7 +75,7 @@ func (m machine) apply(attributes ...string) []string {
 			}
 		}
 	}
-	for i, err := range bound.WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
+	for i, err := range resources[0].Provider().WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
 		if err != nil {
 			outcomes[places[i]] = err.Error()
 		}
@@ -94,7 +94,7 @@ func (m machine) read(attributes ...string) []resource.Resource {
 		}
 		resources[i] = r
 	}
-	if err := errors.Join(bound.ReadAll(m.t.Context(), resourcetest.Reader(m.host), resources)...); err != nil {
+	if err := errors.Join(resources[0].Provider().ReadAll(m.t.Context(), resourcetest.Reader(m.host), resources)...); err != nil {
 		m.t.Fatal(err)
 	}
 	return resources

@@ -185,7 +185,7 @@ func (b *batch) update(ctx context.Context) bool {
 		return false
 	}
 	key := updateKey{changed, strings.Join(b.environment(), "\x00")}
-	if earlier, done := resource.Recall[updateResult](b.reader, key); done && (earlier.err != nil || !b.isOutdated()) {
+	if earlier, done := resource.Remembered[updateResult](b.reader, key); done && (earlier.err != nil || !b.isOutdated()) {
 		b.updateErr = earlier.err
 		return false
 	}

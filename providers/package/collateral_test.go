@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -28,7 +27,7 @@ func (m machine) applyNoting(attributes ...string) []string {
 			Note: func(text string) { notes[i] += text },
 		})
 	}
-	for _, err := range bound.WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
+	for _, err := range resources[0].Provider().WriteAll(m.t.Context(), resourcetest.Writer(m.host), batch) {
 		if err != nil {
 			m.t.Error(err)
 		}

@@ -78,7 +78,7 @@ func TestDpkgStates(t *testing.T) {
 func stateOf(t *testing.T, h *hosttest.Host, name string) string {
 	t.Helper()
 	r := named(t, h, name)
-	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...); err != nil {
+	if err := errors.Join(r.Provider().ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...); err != nil {
 		t.Fatal(err)
 	}
 	var is struct{ Ensure, Mark string }
@@ -116,7 +116,8 @@ func TestPackagesAreReadTogether(t *testing.T) {
 
 	h := debianHost(t, status(t))
 	c := counting{h.ReadOnly(), map[string]int{}}
-	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(c), []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")})...); err != nil {
+	all := []resource.Resource{named(t, h, "nginx"), named(t, h, "half"), named(t, h, "unknown")}
+	if err := errors.Join(all[0].Provider().ReadAll(t.Context(), resourcetest.Reader(c), all)...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{statusFile: 1}, c.opened); diff != "" {
@@ -152,7 +153,8 @@ func TestMissingDatabaseIsAnError(t *testing.T) {
 	if err := h.Remove(statusFile); err != nil {
 		t.Fatal(err)
 	}
-	err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{named(t, h, "tar")})...)
+	r := named(t, h, "tar")
+	err := errors.Join(r.Provider().ReadAll(t.Context(), resourcetest.Reader(h), []resource.Resource{r})...)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read dpkg's database: ") {
 		t.Errorf("reading without a database gave %v", err)
 	}

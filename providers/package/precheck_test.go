@@ -7,7 +7,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -25,7 +24,7 @@ func (m machine) precheck(attributes ...string) []string {
 			Note: func(text string) { outcomes[i] += text },
 		})
 	}
-	for i, err := range bound.PrecheckAll(m.t.Context(), resourcetest.Reader(struct{ host.Reader }{m.host}), batch) {
+	for i, err := range resources[0].Provider().Precheck(m.t.Context(), resourcetest.Reader(struct{ host.Reader }{m.host}), batch) {
 		if unknown, ok := errors.AsType[*resource.UnknownError](err); ok && unknown.Reason == "runs maintainer scripts" {
 			err = nil // as any package does
 		}

@@ -93,22 +93,22 @@ func Type(lock apt.Lock) *resource.Type[Attributes] {
 		Auto: []resource.AutoRelation[Attributes]{
 			{Relation: resource.Require, Kind: "File", Names: files},
 		},
-		Traits:  resource.Traits{SideEffects: true},
-		Leaving: &resource.Leaving[Attributes]{Gone: gone, Was: was},
+		Traits:   resource.Traits{SideEffects: true},
+		Deletion: &resource.Deletion[Attributes]{Delete: deleted, Original: original},
 	}
 }
 
-// gone removes a package but not its configuration, as ensure: absent does.
-func gone(want Attributes) Attributes {
+// deleted removes a package but not its configuration, as ensure: absent does.
+func deleted(want Attributes) Attributes {
 	return Attributes{PackageAttributes: v1alpha1.PackageAttributes{
 		Name: want.Name, Ensure: new(resource.Absent),
 		InstallOptions: want.InstallOptions, UninstallOptions: want.UninstallOptions, Environment: want.Environment,
 	}}
 }
 
-// was returns the state to restore. A package that is damaged or half installed was meant to be
+// original returns the state to restore. A package that is damaged or half installed was meant to be
 // installed.
-func was(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
+func original(_ host.Reader, is Attributes, _ []resource.Change) (Attributes, error) {
 	if is.found.damage != nil || is.found.unfinished {
 		is.Ensure = new(resource.Present)
 	}

@@ -58,8 +58,8 @@ func Type() *resource.Type[v1alpha1.SSHAuthorizedKeyAttributes] {
 		Validate: validate,
 		// A File may manage the same file.
 		Traits: resource.Traits{SideEffects: true, AtomicWrites: true},
-		Leaving: &resource.Leaving[attributes]{
-			Gone: func(want attributes) attributes {
+		Deletion: &resource.Deletion[attributes]{
+			Delete: func(want attributes) attributes {
 				return attributes{Name: want.Name, Ensure: new(resource.Absent), User: want.User, Target: want.Target}
 			},
 			Whole: true,

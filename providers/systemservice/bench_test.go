@@ -14,7 +14,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/host/linux"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 	"github.com/fettle-dev/fettle/internal/resource/resourcetest"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
@@ -73,7 +72,7 @@ func readBySystemctl(b *testing.B, h host.Reader, names []string) {
 		all[i] = bind(b, h, "{name: "+name+", ensure: running, enable: true}")
 	}
 	for b.Loop() {
-		if err := errors.Join(bound.ReadAll(b.Context(), resourcetest.Reader(h), all)...); err != nil {
+		if err := errors.Join(all[0].Provider().ReadAll(b.Context(), resourcetest.Reader(h), all)...); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -189,7 +189,7 @@ type job struct {
 // alongside returns the units that systemd starts or stops along with another one, directly or not. A run asks for each only once,
 // since a plan changes nothing.
 func alongside(ctx context.Context, h resource.Reader, first job) (map[string]bool, error) {
-	if known, ok := resource.Recall[map[string]bool](h, first); ok {
+	if known, ok := resource.Remembered[map[string]bool](h, first); ok {
 		return known, nil
 	}
 	found, seen := map[string]bool{}, map[job]bool{first: true}

@@ -143,7 +143,7 @@ func TestServicesAreReadInOneCall(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: gone}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: simple}")}
 	f.Reset()
-	if err := errors.Join(bound.ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
+	if err := errors.Join(all[0].Provider().ReadAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)...); err != nil {
 		t.Fatal(err)
 	}
 	const call = "? systemctl show --no-pager --property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,SourcePath,Type,RemainAfterExit,NeedDaemonReload,DropInPaths,CanStart,CanStop,NRestarts,ActiveEnterTimestampMonotonic" +
@@ -399,7 +399,7 @@ func (u unable) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 func TestUnreadableServiceFailsAlone(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: simple}"), bind(t, f, "{name: nick, status: /no/such/command}"), bind(t, f, "{name: gone}")}
-	errs := bound.ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
+	errs := all[0].Provider().ReadAll(t.Context(), resourcetest.Reader(unable{f.ReadOnly()}), all)
 	if len(errs) != 3 || errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("errors are %v", errs)
 	}
@@ -408,7 +408,7 @@ func TestUnreadableServiceFailsAlone(t *testing.T) {
 func TestAliasesIdentifyOneUnit(t *testing.T) {
 	f := newFake(t)
 	all := []resource.Resource{bind(t, f, "{name: aliased}"), bind(t, f, "{name: nick}"), bind(t, f, "{name: gone}")}
-	got, err := bound.IdentifyAll(t.Context(), resourcetest.Reader(f.ReadOnly()), all)
+	got, err := all[0].Provider().Identify(t.Context(), resourcetest.Reader(f.ReadOnly()), all)
 	if diff := cmp.Diff([]string{"aliased.service", "aliased.service", ""}, got); diff != "" || err != nil {
 		t.Errorf("%v, identities (-want +got):\n%s", err, diff)
 	}

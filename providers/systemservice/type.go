@@ -65,14 +65,14 @@ func Type() *resource.Type[attributes] {
 			{Attribute: "ensure", Value: func(a *attributes) *string { return a.Ensure }, Words: []string{running, stopped}},
 		},
 		Validate: validate,
-		Leaving:  &resource.Leaving[attributes]{Gone: gone},
+		Deletion: &resource.Deletion[attributes]{Delete: deleted},
 		// A service may start and stop others.
 		Traits: resource.Traits{SideEffects: true},
 	}
 }
 
-// gone turns off the managed properties of a service. The unit itself is removed with its package.
-func gone(want attributes) attributes {
+// deleted turns off the managed properties of a service. The unit itself is removed with its package.
+func deleted(want attributes) attributes {
 	off := func(is *bool) *bool {
 		if is == nil {
 			return nil

@@ -77,7 +77,7 @@ func Type() *resource.Type[v1alpha1.UserAttributes] {
 			{Relation: resource.Require, Kind: "Group", Names: groupsBefore},
 			{Relation: resource.Before, Kind: "Group", Names: groupsAfter},
 		},
-		Leaving: &resource.Leaving[attributes]{Gone: gone, Was: was},
+		Deletion: &resource.Deletion[attributes]{Delete: deleted, Original: original},
 
 		Traits: resource.Traits{SideEffects: true}, // a group may be created and removed with the account
 	}

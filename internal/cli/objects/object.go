@@ -98,7 +98,7 @@ func Bind(ctx context.Context, types manifest.Types, k resource.Kind, item resou
 	case invalid != nil:
 		return nil, invalid
 	case external:
-		return k.Adopt(item.Ref, r.GetAttributes())
+		return k.BindTyped(item.Ref, r.GetAttributes())
 	}
 	return bound, err
 }
@@ -124,7 +124,7 @@ func Existing(ctx context.Context, types manifest.Types, k resource.Kind, item r
 			delete(values.Values, at.Name) // a default
 		}
 	}
-	return k.Adopt(item.Ref, values)
+	return k.BindTyped(item.Ref, values)
 }
 
 // manifestOf returns the resource that a manifest with these attributes describes, with defaults. The error names attributes.

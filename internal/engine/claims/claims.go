@@ -44,7 +44,7 @@ func (c Catalog) UpdatePolicies(ledger Ledger) {
 	for _, item := range c.Items {
 		if item.Resource == nil {
 			unbound[item.Ref] = item
-		} else if claimed, ok := ledger.Claims()[item.Thing()]; ok {
+		} else if claimed, ok := ledger.Claims()[item.Object()]; ok {
 			updatePolicy(ledger, claimed, item)
 		}
 	}
@@ -113,7 +113,7 @@ func (c Catalog) inventory() inventory {
 		case !item.Resource.IsNamed():
 			known.addUncertain(item.Ref, "until its provider tells its canonical name")
 		default:
-			known.managed[item.Thing()] = true
+			known.managed[item.Object()] = true
 		}
 	}
 	for _, w := range c.Withheld {
@@ -135,10 +135,10 @@ func (c Catalog) Unmanaged(ledger Ledger, deletions []resource.Item) []resource.
 	}
 	known := c.inventory()
 	return slices.DeleteFunc(deletions, func(i resource.Item) bool {
-		if i.Resource == nil || !i.Resource.IsNamed() || !known.managed[i.Thing()] {
+		if i.Resource == nil || !i.Resource.IsNamed() || !known.managed[i.Object()] {
 			return false
 		}
-		Rename(ledger, *i.Deletes, i.Thing())
+		Rename(ledger, *i.Deletes, i.Object())
 		return true
 	})
 }
@@ -152,7 +152,7 @@ func Rename(ledger Ledger, from, to resource.Ref) {
 	}
 	ledger.DropClaim(from)
 	if current, ok := ledger.Claims()[to]; ok {
-		current.Recall(c.Former)
+		current.AddRestore(c.Restore)
 		c = current
 	}
 	c.Namevar = to.Name
@@ -176,7 +176,7 @@ func (c Catalog) deletion(claimed claim.Claim, known inventory) resource.Item {
 	}
 	attributes, err := claimed.Attributes()
 	if err == nil {
-		item.Resource, err = c.Kinds[i].Leave(item.Ref, attributes)
+		item.Resource, err = c.Kinds[i].BindDeletion(item.Ref, attributes)
 	}
 	if err != nil {
 		item.Resource, item.Invalid = nil, fmt.Errorf("cannot read the claim on %s %q: %w", claimed.Kind, claimed.Namevar, err)

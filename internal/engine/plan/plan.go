@@ -125,14 +125,14 @@ func (p *Plan) autoEdges(items []resource.Item, written *graph.Graph) []Edge {
 	return edges
 }
 
-// A spelling spells names of kinds as their types do, by a resource of each kind.
-type spelling map[string]resource.Resource
+// A spelling spells names of kinds as their types do.
+type spelling map[string]resource.Kind
 
 func spellings(items []resource.Item) spelling {
 	s := spelling{}
 	for _, item := range items {
 		if item.Resource != nil && s[item.Ref.Kind] == nil {
-			s[item.Ref.Kind] = item.Resource
+			s[item.Ref.Kind] = item.Resource.Kind()
 		}
 	}
 	return s
@@ -147,7 +147,7 @@ func (s spelling) names(rel resource.Relation, index map[Key]int) []string {
 	all := slices.Clone(rel.Names)
 	for i, name := range all {
 		if _, ok := index[Key{rel.Kind, name}]; !ok {
-			all[i] = of.CanonicalOf(name)
+			all[i] = of.CanonicalName(name)
 		}
 	}
 	return all

@@ -50,7 +50,7 @@ func item(t *testing.T, attributes string) resource.Item {
 		t.Fatal(err)
 	}
 	if deletes {
-		i.Deletes = new(i.Thing())
+		i.Deletes = new(i.Object())
 	}
 	return i
 }

@@ -35,18 +35,18 @@ func (b *bound[A]) Audit(properties []string) error {
 
 func (b *bound[A]) Audited(key []byte) []resource.AuditedValue {
 	values := make([]resource.AuditedValue, 0, len(b.audited))
-	exists := exists(b.t, b.is)
+	exists := exists(b.t, b.state.is)
 	for _, p := range b.t.Properties {
 		if !slices.Contains(b.audited, p.Name) {
 			continue
 		}
-		v := resource.AuditedValue{Property: p.Name, Sensitive: b.hides(p, b.is)}
+		v := resource.AuditedValue{Property: p.Name, Sensitive: b.hides(p, b.state.is)}
 		switch {
 		case !exists && p.Name != resource.Ensure: // absent
 		case v.Sensitive:
 			v.Value = b.digest(p, key)
 		default:
-			v.Value = p.Show(b.is)
+			v.Value = p.Show(b.state.is)
 		}
 		values = append(values, v)
 	}
@@ -58,9 +58,9 @@ func (b *bound[A]) Audited(key []byte) []resource.AuditedValue {
 func (b *bound[A]) digest(p resource.Property[A], key []byte) string {
 	var value []byte
 	if p.Token != nil {
-		value = []byte(p.Token(b.is))
+		value = []byte(p.Token(b.state.is))
 	} else {
-		value = encoded(b.is)[p.Name]
+		value = encoded(b.state.is)[p.Name]
 	}
 	if len(value) == 0 {
 		return ""

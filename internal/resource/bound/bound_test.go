@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 func TestStateIsComparedWithDesiredState(t *testing.T) {
@@ -179,7 +178,7 @@ func TestParametersAreNeitherComparedNorRemembered(t *testing.T) {
 func TestBatchRead(t *testing.T) {
 	typ := lamps(&able{shines: map[string]lamp{"hall": {Name: "hall", Ensure: new("present")}}})
 	all := []resource.Resource{chosen(t, typ, `{"name": "desk"}`), chosen(t, typ, `{"name": "broken"}`), chosen(t, typ, `{"name": "hall"}`)}
-	errs := bound.ReadAll(t.Context(), resource.Call{}.Reader(nil), all)
+	errs := all[0].Provider().ReadAll(t.Context(), resource.Call{}.Reader(nil), all)
 	if len(errs) != 3 || errs[0] != nil || errs[2] != nil {
 		t.Fatalf("errors are %v", errs)
 	}
@@ -187,7 +186,7 @@ func TestBatchRead(t *testing.T) {
 	if all[0].State().Exists || !all[2].State().Exists {
 		t.Errorf("states are %+v and %+v", all[0].State(), all[2].State())
 	}
-	if errs := bound.ReadAll(t.Context(), resource.Call{}.Reader(nil), nil); errs != nil {
+	if errs := all[0].Provider().ReadAll(t.Context(), resource.Call{}.Reader(nil), nil); errs != nil {
 		t.Errorf("nothing read gives %v", errs)
 	}
 }
@@ -199,7 +198,7 @@ func TestFailedBatchReadFailsEachResource(t *testing.T) {
 	p.err = nil
 	must(t, r.Choose(nil, nil, ""))
 	p.err = errors.New("no power")
-	for _, err := range append(bound.ReadAll(t.Context(), resource.Call{}.Reader(nil), []resource.Resource{r, r}), r.Read(t.Context(), resource.Call{}.Reader(nil))) {
+	for _, err := range append(r.Provider().ReadAll(t.Context(), resource.Call{}.Reader(nil), []resource.Resource{r, r}), r.Read(t.Context(), resource.Call{}.Reader(nil))) {
 		wantError(t, err, "no power")
 	}
 }
@@ -210,10 +209,10 @@ func TestMiscountedBatchFailsEntirely(t *testing.T) {
 		typ := lamps(p)
 		all := []resource.Resource{chosen(t, typ, `{"name": "a"}`), chosen(t, typ, `{"name": "b"}`)}
 		items := []resource.BatchItem{{Resource: all[0]}, {Resource: all[1]}}
-		batches := map[string][]error{"read": bound.ReadAll(t.Context(), resource.Call{}.Reader(nil), all)}
+		batches := map[string][]error{"read": all[0].Provider().ReadAll(t.Context(), resource.Call{}.Reader(nil), all)}
 		if p.short > 0 {
-			batches["write"] = bound.WriteAll(t.Context(), nil, items)
-			batches["precheck"] = bound.PrecheckAll(t.Context(), nil, items)
+			batches["write"] = all[0].Provider().WriteAll(t.Context(), nil, items)
+			batches["precheck"] = all[0].Provider().Precheck(t.Context(), nil, items)
 		}
 		for what, errs := range batches {
 			if len(errs) != 2 {
@@ -229,7 +228,7 @@ func TestMiscountedBatchFailsEntirely(t *testing.T) {
 func TestPanicFailsTheEntireBatch(t *testing.T) {
 	typ := lamps(&able{}) // writes into a nil map
 	r := chosen(t, typ, `{"name": "a"}`)
-	for _, err := range bound.WriteAll(t.Context(), nil, []resource.BatchItem{{Resource: r}, {Resource: r}}) {
+	for _, err := range r.Provider().WriteAll(t.Context(), nil, []resource.BatchItem{{Resource: r}, {Resource: r}}) {
 		wantError(t, err, "the provider panicked (a bug in the provider): assignment to entry in nil map")
 	}
 }
@@ -241,7 +240,7 @@ func TestWritesArePrechecked(t *testing.T) {
 		{Resource: chosen(t, typ, `{"name": "broken"}`)},
 		{Resource: chosen(t, typ, `{"name": "hall"}`), Note: func(text string) { told += text }},
 	}
-	errs := bound.PrecheckAll(t.Context(), nil, items)
+	errs := items[0].Resource.Provider().Precheck(t.Context(), nil, items)
 	if len(errs) != 2 || errs[1] != nil || told != "would shine" {
 		t.Fatalf("errors are %v, told %q", errs, told)
 	}
@@ -272,7 +271,7 @@ func TestBatchWrite(t *testing.T) {
 	hall := chosen(t, typ, `{"name": "hall"}`)
 	must(t, hall.Read(t.Context(), resource.Call{}.Reader(nil)))
 	changes := hall.Compare().Changes
-	errs := bound.WriteAll(t.Context(), nil, []resource.BatchItem{
+	errs := hall.Provider().WriteAll(t.Context(), nil, []resource.BatchItem{
 		{Resource: chosen(t, typ, `{"name": "broken"}`)},
 		{Resource: hall, Changes: changes},
 	})
@@ -286,7 +285,7 @@ func TestBatchWrite(t *testing.T) {
 	if diff := cmp.Diff([]resource.Write[lamp]{{Is: p.is, Want: p.shines["hall"], Changes: changes}}, p.written); diff != "" || len(changes) != 1 {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	if errs := bound.WriteAll(t.Context(), nil, nil); errs != nil {
+	if errs := hall.Provider().WriteAll(t.Context(), nil, nil); errs != nil {
 		t.Errorf("nothing written gives %v", errs)
 	}
 }

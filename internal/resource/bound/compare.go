@@ -9,19 +9,20 @@ import (
 )
 
 func (b *bound[A]) Compare() resource.Comparison {
-	c := resource.Comparison{Exists: exists(b.t, b.is), Observed: map[string]string{}}
+	is := b.state.is
+	c := resource.Comparison{Exists: exists(b.t, is), Observed: map[string]string{}}
 	for _, p := range b.t.Properties {
 		if !p.Managed(b.want) {
 			continue
 		}
-		hidden := b.hides(p, b.is)
+		hidden := b.hides(p, is)
 		if !hidden && !b.t.Imperative {
-			c.Observed[p.Name] = p.Show(b.is)
+			c.Observed[p.Name] = p.Show(is)
 		}
-		if p.Name != resource.Ensure && !c.Exists || p.InSync(b.is, b.want) {
+		if p.Name != resource.Ensure && !c.Exists || p.InSync(is, b.want) {
 			continue
 		}
-		c.Changes = append(c.Changes, change(p, b.is, b.want, hidden))
+		c.Changes = append(c.Changes, change(p, is, b.want, hidden))
 		if p.Name == resource.Ensure && c.Changes[0].Unknown == "" {
 			break
 		}

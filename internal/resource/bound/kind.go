@@ -9,11 +9,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// ChooseAs gives a resource the provider of another one of its kind, so that suitability is not
-// checked again for each of thousands of resources. It does nothing and returns false if the other
-// resource is of another type.
-func ChooseAs(r, other resource.Resource) bool { return r.(erased).chooseAs(other) }
-
 // Kind hides the Go type of a type's attributes.
 func Kind[A any](t *resource.Type[A]) resource.Kind { return kind[A]{t} }
 
@@ -25,7 +20,7 @@ func (k kind[A]) NamevarName() string { return k.t.NamevarName }
 func (k kind[A]) Traits() resource.Traits { return k.t.Traits }
 
 func (k kind[A]) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...resource.Secret) (resource.Resource, error) {
-	b := &bound[A]{t: k.t, ref: ref}
+	b := unchecked(k.t, ref, *new(A))
 	if len(attributes) > 0 {
 		d := json.NewDecoder(bytes.NewReader(attributes))
 		d.DisallowUnknownFields()
@@ -36,9 +31,9 @@ func (k kind[A]) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...r
 	return b.bind(secrets)
 }
 
-func (k kind[A]) Adopt(ref resource.Ref, attributes any, secrets ...resource.Secret) (resource.Resource, error) {
-	if want, ok := adopt(k.t, attributes); ok {
-		return (&bound[A]{t: k.t, ref: ref, want: want}).bind(secrets)
+func (k kind[A]) BindTyped(ref resource.Ref, attributes any, secrets ...resource.Secret) (resource.Resource, error) {
+	if want, ok := copied(k.t, attributes); ok {
+		return unchecked(k.t, ref, want).bind(secrets)
 	}
 	raw, err := json.Marshal(attributes)
 	if err != nil {
@@ -52,7 +47,7 @@ func (k kind[A]) Location(ref resource.Ref, attributes any) string {
 	if k.t.Location == nil {
 		return ""
 	}
-	want, decoded := adopt(k.t, attributes)
+	want, decoded := copied(k.t, attributes)
 	if !decoded {
 		raw, err := json.Marshal(attributes)
 		if err != nil || json.Unmarshal(raw, &want) != nil {
@@ -66,7 +61,8 @@ func (k kind[A]) Location(ref resource.Ref, attributes any) string {
 	return k.t.Location(want)
 }
 
-func adopt[A any](t *resource.Type[A], attributes any) (want A, ok bool) {
+// copied returns a copy of attributes in the API's type; not ok if they are in another form.
+func copied[A any](t *resource.Type[A], attributes any) (want A, ok bool) {
 	if t.From != nil {
 		return t.From(attributes)
 	}
@@ -107,5 +103,5 @@ func (k kind[A]) Named(namevar string) (resource.Resource, error) {
 	var want A
 	*k.t.Namevar(&want) = namevar
 	normalize(k.t, &want)
-	return &bound[A]{t: k.t, ref: resource.Ref{Kind: k.t.Name, Name: namevar}, want: want}, nil
+	return unchecked(k.t, resource.Ref{Kind: k.t.Name, Name: namevar}, want), nil
 }

@@ -76,8 +76,8 @@ func TestProviderIsChosenByFacts(t *testing.T) {
 				return
 			}
 			must(t, err)
-			if r.Provider() != test.want {
-				t.Errorf("chosen is %s, want %s", r.Provider(), test.want)
+			if got := r.Provider().Name(); got != test.want {
+				t.Errorf("chosen is %s, want %s", got, test.want)
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestNoProviderErrorIsRetriedIfTheHostMayChange(t *testing.T) {
 	if _, later := errors.AsType[*resource.NoProviderError](r.Choose(nil, nil, "torch")); later {
 		t.Error("a provider that does not exist is waited for")
 	}
-	if r.Provider() != "" {
-		t.Errorf("chosen is %s", r.Provider())
+	if got := r.Provider().Name(); got != "" {
+		t.Errorf("chosen is %s", got)
 	}
 }
 

@@ -6,59 +6,63 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-func (b *bound[A]) Identification() string {
-	if b.t.Identification != nil {
-		return b.t.Identification(b.want)
+func (d *desired[A]) Namevar() string { return *d.t.Namevar(&d.want) }
+
+func (d *desired[A]) Identification() string {
+	if d.t.Identification != nil {
+		return d.t.Identification(d.want)
 	}
-	return fmt.Sprintf("%s %q", b.t.NamevarName, b.Namevar())
+	return fmt.Sprintf("%s %q", d.t.NamevarName, d.Namevar())
+}
+
+func (d *desired[A]) FormerName() string {
+	if d.t.FormerName != nil {
+		return d.t.FormerName(d.want)
+	}
+	return d.Namevar()
+}
+
+func (d *desired[A]) Location() string {
+	if d.t.Location == nil {
+		return ""
+	}
+	return d.t.Location(d.want)
 }
 
 func (b *bound[A]) CanonicalName() string {
-	if b.name != nil {
-		return *b.name
-	}
-	name, _ := canonicalName(b.t, b.want)
+	name, _ := b.canonicalName()
 	return name
-}
-
-func (b *bound[A]) Location() string {
-	if b.t.Location == nil {
-		return ""
-	}
-	return b.t.Location(b.want)
 }
 
 func (b *bound[A]) IsNamed() bool {
-	if b.name != nil {
-		return true
-	}
-	_, known := canonicalName(b.t, b.want)
+	_, known := b.canonicalName()
 	return known
 }
 
-// learnName takes the canonical name from a state that was read, or from what is known of it although the read failed.
-func (b *bound[A]) learnName(is A) {
-	if b.t.CanonicalName == nil {
-		return
+func (b *bound[A]) canonicalName() (name string, known bool) {
+	if b.state.name != nil {
+		return *b.state.name, true
 	}
-	if name, known := b.t.CanonicalName(b.want, is); known {
-		b.name = &name
-	}
+	return canonicalName(b.t, b.want)
 }
 
-func (b *bound[A]) CanonicalOf(namevar string) string {
+func (b *bound[A]) Keys() []string {
+	keys := []string{b.CanonicalName()}
+	if spelled := b.Namevar(); spelled != keys[0] {
+		keys = append(keys, spelled)
+	}
+	if b.t.Keys != nil {
+		keys = append(keys, b.t.Keys(b.want)...)
+	}
+	return keys
+}
+
+func (k kind[A]) CanonicalName(namevar string) string {
 	var other A
-	*b.t.Namevar(&other) = namevar
-	normalize(b.t, &other)
-	name, _ := canonicalName(b.t, other)
+	*k.t.Namevar(&other) = namevar
+	normalize(k.t, &other)
+	name, _ := canonicalName(k.t, other)
 	return name
-}
-
-func (b *bound[A]) FormerName() string {
-	if b.t.FormerName != nil {
-		return b.t.FormerName(b.want)
-	}
-	return b.Namevar()
 }
 
 // canonicalName returns the canonical name of attributes as far as the type knows it without a host.

@@ -10,9 +10,19 @@ import (
 // maxSent is the maximum size in bytes of a value in JSON that other resources see.
 const maxSent = 4 << 10
 
-func (b *bound[A]) Desired() resource.Related {
-	r := resource.Related{Kind: b.ref.Kind, Name: b.Namevar(), Should: map[string]json.RawMessage{}}
-	values := encoded(b.want)
+func (d *desired[A]) Relations() []resource.Relation {
+	var out []resource.Relation
+	for _, a := range d.t.Auto {
+		if names := a.Names(d.want); len(names) > 0 {
+			out = append(out, resource.Relation{Relation: a.Relation, Kind: a.Kind, Names: names, Nearest: a.Nearest, SendDesired: a.SendDesired})
+		}
+	}
+	return out
+}
+
+func (d *desired[A]) Desired() resource.Related {
+	r := resource.Related{Kind: d.ref.Kind, Name: d.Namevar(), Should: map[string]json.RawMessage{}}
+	values := encoded(d.want)
 	add := func(name string, private bool) {
 		switch value := values[name]; {
 		case value == nil:
@@ -22,14 +32,14 @@ func (b *bound[A]) Desired() resource.Related {
 			r.Should[name] = value
 		}
 	}
-	for _, p := range b.t.Properties {
-		if p.Managed(b.want) {
-			add(p.Name, b.isPrivate(p))
+	for _, p := range d.t.Properties {
+		if p.Managed(d.want) {
+			add(p.Name, d.isPrivate(p))
 		}
 	}
-	for _, p := range b.t.Parameters {
+	for _, p := range d.t.Parameters {
 		if p.Public {
-			add(p.Name, slices.Contains(b.secrets, p.Name))
+			add(p.Name, slices.Contains(d.secrets, p.Name))
 		}
 	}
 	slices.Sort(r.Omitted)
@@ -37,12 +47,12 @@ func (b *bound[A]) Desired() resource.Related {
 }
 
 // isPrivate reports whether other resources must not see the desired value of a property.
-func (b *bound[A]) isPrivate(p resource.Property[A]) bool {
-	return slices.Contains(b.secrets, p.Name) || isSensitive(p, b.want) || p.Private != nil && p.Private(b.want)
+func (d *desired[A]) isPrivate(p resource.Property[A]) bool {
+	return slices.Contains(d.secrets, p.Name) || isSensitive(p, d.want) || p.Private != nil && p.Private(d.want)
 }
 
-func (b *bound[A]) Receive(related []resource.Related) {
-	if b.t.Receive != nil {
-		b.t.Receive(&b.want, related)
+func (d *desired[A]) Receive(related []resource.Related) {
+	if d.t.Receive != nil {
+		d.t.Receive(&d.want, related)
 	}
 }

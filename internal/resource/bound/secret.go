@@ -12,46 +12,33 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/redact"
 )
 
-// withSecrets sets the attributes that come from Secrets.
-func (b *bound[A]) withSecrets(secrets []resource.Secret) error {
+// setSecrets sets the attributes that come from Secrets.
+func (d *desired[A]) setSecrets(secrets []resource.Secret) error {
 	for _, s := range secrets {
 		list, name, _ := strings.Cut(s.Attribute, ".")
-		switch set, add := b.t.Secrets[s.Attribute], b.t.SecretEntries[list]; {
+		switch set, add := d.t.Secrets[s.Attribute], d.t.SecretEntries[list]; {
 		case set != nil:
-			set(&b.want, s.Value)
+			set(&d.want, s.Value)
 		case add != nil && name != "":
-			add(&b.want, name, s.Value)
+			add(&d.want, name, s.Value)
 		default:
-			can := slices.Sorted(maps.Keys(b.t.Secrets))
+			can := slices.Sorted(maps.Keys(d.t.Secrets))
 			return fmt.Errorf("%s of %s can't come from a Secret; of %s these can: %s",
-				s.Attribute, b.ref, b.t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(b.t.SecretEntries)), ", "))
+				s.Attribute, d.ref, d.t.Name, strings.Join(slices.AppendSeq(can, maps.Keys(d.t.SecretEntries)), ", "))
 		}
-		b.secrets = append(b.secrets, list)
+		d.secrets = append(d.secrets, list)
 	}
 	return nil
 }
 
-func (b *bound[A]) HasSecret() bool { return len(b.secrets) > 0 && b.t.RecordSecrets != nil }
+func (d *desired[A]) HasSecret() bool { return len(d.secrets) > 0 && d.t.RecordSecrets != nil }
 
-// RecordSecrets records resources of one kind, for all of which HasSecret must be true, as secret
-// on the host: see [Type.RecordSecrets].
-func RecordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0].(erased).recordSecrets(ctx, h, all)
+func (k kind[A]) RecordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
+	return k.t.RecordSecrets(ctx, h, wantsOf[A](all))
 }
 
-func (b *bound[A]) recordSecrets(ctx context.Context, h resource.Writer, all []resource.Resource) error {
-	wants := make([]A, len(all))
-	for i, r := range all {
-		wants[i] = r.(*bound[A]).want
-	}
-	return b.t.RecordSecrets(ctx, h, wants)
-}
-
-// unsaid replaces an error that quotes a secret, in case a type's own message does so.
-func unsaid(err error, secrets []resource.Secret) error {
+// redacted replaces an error that quotes a secret, in case a type's own message does so.
+func redacted(err error, secrets []resource.Secret) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-// Package claim describes the pending deletion of a thing once no resource manages it any more.
+// Package claim describes how an object is deleted once no resource manages it any more.
 package claim
 
 import (
@@ -9,66 +9,66 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/schedule"
 )
 
-// A Claim records how a host removes or restores a thing once no resource manages it any more. It
+// A Claim records how a host deletes or restores an object once no resource manages it any more. It
 // contains no secret.
 type Claim struct {
 	Kind    string `json:"kind"`
 	Namevar string `json:"namevar"` // the canonical name
-	// OwnerUID identifies the object whose catalog made the host manage the thing. A catalog of
-	// another owner does not delete the thing by omitting it.
+	// OwnerUID identifies the object whose catalog made the host manage the object in question. A catalog of
+	// another owner does not delete that by omitting it.
 	OwnerUID string `json:"ownerUID"`
-	// Ref is the resource that managed the thing last. After lists its dependencies that have
+	// Ref is the resource that managed the object last. After lists its dependencies that have
 	// claims of their own.
 	Ref   resource.Ref   `json:"ref"`
 	After []resource.Ref `json:"after,omitempty"`
 
-	Deletion resource.Deletion `json:"deletion"`
+	Deletion resource.DeletionPolicy `json:"deletion"`
 	// Schedule is the schedule of the resource. Its ranges and weekdays also apply to the deletion;
 	// its period does not.
 	Schedule *schedule.Schedule `json:"schedule,omitempty"`
 	Provider string             `json:"provider"`
-	// Gone has the attributes that remove the thing. Former has the attributes, by name, that
-	// restore its former state.
-	Gone   json.RawMessage            `json:"gone"`
-	Former map[string]json.RawMessage `json:"former,omitempty"`
+	// Delete has the attributes that delete the object. Restore has the attributes, by name, that
+	// restore its original state.
+	Delete  json.RawMessage            `json:"gone"`
+	Restore map[string]json.RawMessage `json:"former,omitempty"`
 }
 
-// Key identifies the claimed thing by its kind and namevar.
+// Key identifies the claimed object by its kind and namevar.
 func (c Claim) Key() resource.Ref { return resource.Ref{Kind: c.Kind, Name: c.Namevar} }
 
 // Idle reports whether there is nothing to do: the policy is Orphan, or it is Restore and nothing
 // was changed.
 func (c Claim) Idle() bool {
-	return c.Deletion == resource.Orphan || c.Deletion == resource.Restore && len(c.Former) == 0
+	return c.Deletion == resource.Orphan || c.Deletion == resource.Restore && len(c.Restore) == 0
 }
 
-// Recall adds the attributes that further changes replace. Recorded attributes keep their values,
+// AddRestore adds the attributes that restore what further changes replace. Recorded attributes keep their values,
 // which are older.
-func (c *Claim) Recall(former map[string]json.RawMessage) {
-	if len(former) == 0 || c.made() {
+func (c *Claim) AddRestore(attributes map[string]json.RawMessage) {
+	if len(attributes) == 0 || c.isCreated() {
 		return
 	}
-	all := maps.Clone(former)
-	maps.Copy(all, c.Former)
-	c.Former = all
+	all := maps.Clone(attributes)
+	maps.Copy(all, c.Restore)
+	c.Restore = all
 }
 
-// made reports whether the thing did not exist before.
-func (c Claim) made() bool {
+// isCreated reports whether the object did not exist before.
+func (c Claim) isCreated() bool {
 	var ensure string
-	return json.Unmarshal(c.Former[resource.Ensure], &ensure) == nil && resource.IsAbsence(ensure)
+	return json.Unmarshal(c.Restore[resource.Ensure], &ensure) == nil && resource.IsAbsence(ensure)
 }
 
-// Attributes returns the attributes that carry out the claim; see [resource.Kind].Leave.
+// Attributes returns the attributes that carry out the claim; see [resource.Kind].BindDeletion.
 func (c Claim) Attributes() (json.RawMessage, error) {
 	if c.Deletion != resource.Restore {
-		return c.Gone, nil
+		return c.Delete, nil
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(c.Gone, &all); err != nil {
+	if err := json.Unmarshal(c.Delete, &all); err != nil {
 		return nil, err
 	}
 	delete(all, resource.Ensure)
-	maps.Copy(all, c.Former)
+	maps.Copy(all, c.Restore)
 	return json.Marshal(all)
 }

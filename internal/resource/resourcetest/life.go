@@ -14,7 +14,6 @@ import (
 
 	"github.com/fettle-dev/fettle/internal/host"
 	"github.com/fettle-dev/fettle/internal/resource"
-	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // states returns the attributes that a resource goes through, in order.
@@ -128,7 +127,7 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 			return err
 		}
 	}
-	if err := errors.Join(bound.ReadAll(ctx, Reader(l.host), all)...); err != nil {
+	if err := errors.Join(alone.Provider().ReadAll(ctx, Reader(l.host), all)...); err != nil {
 		return fmt.Errorf("cannot read all: %w", err)
 	}
 	return errors.Join(
@@ -188,7 +187,7 @@ func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.I
 		return nil, fmt.Errorf("cannot read the resource without managing it: %w", err)
 	}
 	states := []resource.Instance{named.State()}
-	all, err := l.kind.Instances(ctx, l.c.Facts, Reader(l.host), r.Provider())
+	all, err := l.kind.Instances(ctx, l.c.Facts, Reader(l.host), r.Provider().Name())
 	if _, none := errors.AsType[*resource.NoListerError](err); none {
 		return states, nil
 	}

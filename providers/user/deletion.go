@@ -8,13 +8,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// gone removes the home directory too if it was created with the account.
-func gone(want attributes) attributes {
+// deleted removes the home directory too if it was created with the account.
+func deleted(want attributes) attributes {
 	return attributes{Name: want.Name, Ensure: new(resource.Absent), ManageHome: want.ManageHome, MoveHome: want.MoveHome, Confirm: want.Confirm, Membership: new("inclusive")}
 }
 
-// was omits a group that is removed and created together with the account, whatever its number.
-func was(h host.Reader, is attributes, changes []resource.Change) (attributes, error) {
+// original omits a group that is removed and created together with the account, whatever its number.
+func original(h host.Reader, is attributes, changes []resource.Change) (attributes, error) {
 	if is.GID == nil || !slices.ContainsFunc(changes, resource.Change.Removes) {
 		return is, nil
 	}

@@ -48,7 +48,7 @@ func newKeeper(t *testing.T) *keeper {
 }
 
 // apply runs a catalog and returns the resources that are not in sync after it, or were not before.
-func (k *keeper) apply(policy resource.Deletion, wants ...want) []string {
+func (k *keeper) apply(policy resource.DeletionPolicy, wants ...want) []string {
 	k.t.Helper()
 	store, err := state.Open(k.dir, state.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func (k *keeper) apply(policy resource.Deletion, wants ...want) []string {
 	return k.run(k.t.Context(), store, is, policy, wants)
 }
 
-func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts, policy resource.Deletion, wants []want) []string {
+func (k *keeper) run(ctx context.Context, store engine.Store, is resource.Facts, policy resource.DeletionPolicy, wants []want) []string {
 	k.t.Helper()
 	var items []resource.Item
 	for _, w := range wants {
