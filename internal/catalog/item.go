@@ -15,17 +15,8 @@ import (
 // Items binds entries to their types, in the same order. open opens values that were sealed for the node; nil opens
 // none. An entry that cannot be opened or bound becomes an item with Invalid set.
 func Items(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener) []resource.Item {
-	return Some(entries, kinds, open, func(resource.Ref) bool { return true })
-}
-
-// Some is Items, but binds only the entries that are wanted. Of the others it opens no values, and their items have no Resource.
-func Some(entries []v1alpha1.CatalogEntry, kinds []resource.Kind, open Opener, wanted func(resource.Ref) bool) []resource.Item {
 	items := make([]resource.Item, len(entries))
 	for i, e := range entries {
-		if !wanted(resource.Ref{Kind: e.Kind, Name: e.Name}) {
-			items[i] = Item(e, nil)
-			continue
-		}
 		bound, err := bind(e, kinds, open)
 		if unknown(err) {
 			err = fmt.Errorf("%w; if a newer manager sent it, %s", err, upgrade)

@@ -82,7 +82,7 @@ func (n namedDrafts) add(d *Draft) {
 	}
 }
 
-// failClaimants fails resources that describe the same thing, whichever nodes they select. One that is leaving gives way
+// failClaimants fails resources that describe the same object, whichever nodes they select. One that is leaving gives way
 // to the others.
 func failClaimants(claimants []*Draft) {
 	for _, d := range claimants {

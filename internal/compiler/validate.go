@@ -61,7 +61,7 @@ func (v *validation) reason(i int) string {
 
 func (v *validator) fail(i int, f *fault.Fault) { v.faults[i] = append(v.faults[i], f) }
 
-// findConflicts fails all resources that claim the same thing on the host: the compiler does not guess which one is meant.
+// findConflicts fails all resources that claim the same object on the host: the compiler does not guess which one is meant.
 func (v *validator) findConflicts() {
 	claims := make(map[string][]int, len(v.members))
 	for i, d := range v.members {

@@ -57,7 +57,7 @@ func (t *traversal) generate(ctx context.Context, of *turn) {
 	of.complete = true
 	before := len(t.reports)
 	err := resource.Guarded(func() error {
-		for res, err := range of.Resource.Generate(ctx, h, catalogView{t}) {
+		for res, err := range of.Resource.Generate(ctx, h, inventory{t}) {
 			if ctx.Err() != nil {
 				return fmt.Errorf("the run was stopped before all was done: %w", ctx.Err())
 			}
@@ -156,10 +156,10 @@ func (t *turn) include(c *turn) {
 	t.complete = t.complete && (c.result.state == report.InSync || c.result.state == report.Changed)
 }
 
-// A catalogView is a generating resource's view of a run.
-type catalogView struct{ t *traversal }
+// An inventory tells a generating resource about the others of a run.
+type inventory struct{ t *traversal }
 
-func (v catalogView) Has(kind, name string) bool {
+func (v inventory) Has(kind, name string) bool {
 	return slices.ContainsFunc(v.family(kind), func(k string) bool {
 		_, ok := v.t.order.Keys[plan.Key{Kind: k, Name: name}]
 		return ok
@@ -167,7 +167,7 @@ func (v catalogView) Has(kind, name string) bool {
 }
 
 // family returns a kind and those that manage the same objects.
-func (v catalogView) family(kind string) []string {
+func (v inventory) family(kind string) []string {
 	all := []string{kind}
 	own, ok := v.Kind(kind)
 	if !ok || own.Traits().Family == "" {
@@ -181,7 +181,7 @@ func (v catalogView) family(kind string) []string {
 	return all
 }
 
-func (v catalogView) Names(kind string) iter.Seq[string] {
+func (v inventory) Names(kind string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for k := range v.t.order.Keys {
 			if k.Kind == kind && !yield(k.Name) {
@@ -191,7 +191,7 @@ func (v catalogView) Names(kind string) iter.Seq[string] {
 	}
 }
 
-func (v catalogView) Withheld(kind string) iter.Seq[resource.Withheld] {
+func (v inventory) Withheld(kind string) iter.Seq[resource.Withheld] {
 	family := v.family(kind)
 	return func(yield func(resource.Withheld) bool) {
 		for _, w := range v.t.Withheld {
@@ -207,7 +207,7 @@ func (v catalogView) Withheld(kind string) iter.Seq[resource.Withheld] {
 	}
 }
 
-func (v catalogView) Unnamed(ctx context.Context, kind string) (resource.Ref, error) {
+func (v inventory) Unnamed(ctx context.Context, kind string) (resource.Ref, error) {
 	for _, k := range v.family(kind) {
 		if ref, err := v.t.nameRest(ctx, k); err != nil {
 			return ref, err
@@ -216,7 +216,7 @@ func (v catalogView) Unnamed(ctx context.Context, kind string) (resource.Ref, er
 	return resource.Ref{}, nil
 }
 
-func (v catalogView) Kind(name string) (resource.Kind, bool) {
+func (v inventory) Kind(name string) (resource.Kind, bool) {
 	for _, k := range v.t.Kinds {
 		if k.Name() == name {
 			return k, true
@@ -225,4 +225,4 @@ func (v catalogView) Kind(name string) (resource.Kind, bool) {
 	return nil, false
 }
 
-func (v catalogView) Facts() resource.Facts { return v.t.Facts }
+func (v inventory) Facts() resource.Facts { return v.t.Facts }

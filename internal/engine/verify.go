@@ -70,11 +70,11 @@ func (t *traversal) verifyGenerated(ctx context.Context) {
 	}
 }
 
-// verifyGenerator looks for a generated resource that is out of sync again. New things to remove
+// verifyGenerator looks for a generated resource that is out of sync again. New objects to remove
 // don't count.
 func (t *traversal) verifyGenerator(ctx context.Context, of *turn, effects []resource.Ref) {
 	_ = resource.Guarded(func() error { // a failure says nothing of what others undid
-		for res, err := range of.Resource.Generate(ctx, t.calls.sharedReaderOf(t.calls.hostOf(of.node)), catalogView{t}) {
+		for res, err := range of.Resource.Generate(ctx, t.calls.sharedReaderOf(t.calls.hostOf(of.node)), inventory{t}) {
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ type twinning struct {
 	count map[string]int // how often each generated
 }
 
-func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		p.count[want.Name]++
 		if err := p.w.fail["generate "+want.Name]; err != nil {

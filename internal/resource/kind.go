@@ -166,7 +166,7 @@ type Resource interface {
 	// Refresh reacts to events.
 	Refresh(ctx context.Context, h Writer) error
 	// Generate returns what the resource generates; see [Generator].
-	Generate(ctx context.Context, h Reader, c Catalog) iter.Seq2[Resource, error]
+	Generate(ctx context.Context, h Reader, others Inventory) iter.Seq2[Resource, error]
 }
 
 // A ChosenProvider is the [Provider] of resources of one kind on a host. Its methods make one call for many resources, each of
@@ -187,7 +187,7 @@ type ChosenProvider interface {
 	WriteAll(ctx context.Context, h Writer, all []BatchItem) []error
 }
 
-// An Instance is the state of a thing on a host.
+// An Instance is the state of an object on a host.
 type Instance struct {
 	Namevar string
 	// CanonicalName is as that of a resource, as far as the type knows it without a host.
@@ -240,17 +240,17 @@ func (r Related) Within(size int) (Related, int) {
 
 // A Comparison is the difference between the current and the desired state.
 type Comparison struct {
-	// Exists reports whether the thing exists.
+	// Exists reports whether the object exists.
 	Exists bool
 	// Changes are the properties to fix, in the type's order: only ensure if it is out of sync;
-	// none if the thing neither exists nor should.
+	// none if the object neither exists nor should.
 	Changes []Change
 	// Observed has the displayed value of every managed property that is not sensitive. Later runs
 	// detect drift by it.
 	Observed map[string]string
 }
 
-// A NoListerError reports that a provider can't list existing things.
+// A NoListerError reports that a provider can't list existing objects.
 type NoListerError struct{ Kind, Provider string }
 
 // Error names the provider and the fix.
@@ -258,7 +258,7 @@ func (e *NoListerError) Error() string {
 	return fmt.Sprintf("cannot list all of kind %s: provider %s can't; give a name", e.Kind, e.Provider)
 }
 
-// An OtherNameError reports that a provider was asked about a thing and answered with the name of another one, which it means
+// An OtherNameError reports that a provider was asked about an object and answered with the name of another one, which it means
 // by both.
 type OtherNameError struct{ Reason string }
 

@@ -9,7 +9,7 @@ func Planned(h Reader) []any {
 	return nil
 }
 
-// PlannedNames returns the things of a kind that a plan would have made, changed or removed by now, by the names of [Resource].Keys,
+// PlannedNames returns the objects of a kind that a plan would have made, changed or removed by now, by the names of [Resource].Keys,
 // and whether they would be there. It has any where [Planned] has, and in a Read in noop. It must not be changed.
 func PlannedNames(h Reader, kind string) map[string]bool {
 	if names := h.call().PlannedNames; names != nil {

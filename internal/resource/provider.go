@@ -19,22 +19,22 @@ type Provider[A any] interface {
 	// run makes progress, since a resource may install the missing parts. Declare requirements as
 	// data with [Needing] if possible; Suits is called once those are met.
 	Suits(facts Facts, h host.Reader) error
-	// Read returns the current normalized state of the thing that want names. Absence is a state,
+	// Read returns the current normalized state of the object that want names. Absence is a state,
 	// not an error. Fields that want leaves unmanaged may be omitted.
 	Read(ctx context.Context, h Reader, want A) (is A, err error)
-	// Write makes these changes, and may make others when it creates the thing. It is never called
+	// Write makes these changes, and may make others when it creates the object. It is never called
 	// without changes and is safe to repeat after an interruption. Errors of single properties are
 	// joined PropertyErrors; any other error fails all changes.
 	Write(ctx context.Context, h Writer, is, want A, changes []Change) error
 }
 
-// A Lister lists the existing things on a host, for `fettle resource` and for purging. With a [PartialListError], what it lists is
+// A Lister lists the existing objects on a host, for `fettle resource` and for purging. With a [PartialListError], what it lists is
 // right, but not all.
 type Lister[A any] interface {
 	List(ctx context.Context, h Reader) ([]A, error)
 }
 
-// A PartialListError is the error of a [Lister] that could not look at some things, such as the files of one user. A Purge removes
+// A PartialListError is the error of a [Lister] that could not look at some objects, such as the files of one user. A Purge removes
 // the others, and fails.
 type PartialListError struct{ Err error }
 
@@ -44,7 +44,7 @@ func (e *PartialListError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *PartialListError) Unwrap() error { return e.Err }
 
-// A Sourced provider lists the same things as other providers of its type with this source, such as
+// A Sourced provider lists the same objects as other providers of its type with this source, such as
 // all tools for one package database. The default source is the provider's name.
 type Sourced interface {
 	Source() string
@@ -119,11 +119,11 @@ type ReadPrechecker[A any] interface {
 	PrecheckRead(ctx context.Context, h Reader, is, want A) error
 }
 
-// A MissingError is the error of a [Prechecker] about a thing that must exist first, such as the
-// parent directory or the owner of a file. It is ignored if the run would make that thing before.
+// A MissingError is the error of a [Prechecker] about an object that must exist first, such as the
+// parent directory or the owner of a file. It is ignored if the run would make that object before.
 // An error within another one names an alternative.
 type MissingError struct {
-	// Kind and Name identify a resource that would make the thing. Name is its namevar or another
+	// Kind and Name identify a resource that would make the object. Name is its namevar or another
 	// key. A name that ends in a slash stands for anything below that directory.
 	Kind, Name string
 	Err        error
@@ -203,7 +203,7 @@ func (e *ObjectionError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ObjectionError) Unwrap() error { return e.Err }
 
-// An Identifier detects different names of one thing on a host, such as two paths that meet through
+// An Identifier detects different names of one object on a host, such as two paths that meet through
 // a symlink, or a unit and its alias. Identities are parallel to wants. Resources with the same
 // identity are in conflict; "" conflicts with nothing. The engine calls it before the first change,
 // and not at all in a run without changes.
@@ -241,7 +241,7 @@ type Ended struct {
 	Err error    // that Write or Refresh would have returned
 }
 
-// A Watcher returns the paths on a host that show drift of the thing that want names, as for
+// A Watcher returns the paths on a host that show drift of the object that want names, as for
 // host.Watch. Drift elsewhere is detected at the next interval.
 type Watcher[A any] interface {
 	Watch(h host.Reader, want A) []string
@@ -320,27 +320,27 @@ func (e *NoProviderError) Error() string {
 }
 
 // A Generator is a provider whose resources generate others, such as the files below a directory or
-// the unmanaged things to purge. The engine calls it after it handled the resource itself, and
+// the unmanaged objects to purge. The engine calls it after it handled the resource itself, and
 // handles the generated resources one by one, so there may be very many. It must not generate
 // resources that the catalog contains: those are more specific. Generated resources share the
 // resource's noop, the resource's dependents wait for them, and their events go to the resources
 // that it notifies. An error ends the sequence and fails the resource, except for a [WaitError].
 type Generator[A any] interface {
-	Generate(ctx context.Context, h Reader, want A, c Catalog) iter.Seq2[Resource, error]
+	Generate(ctx context.Context, h Reader, want A, others Inventory) iter.Seq2[Resource, error]
 }
 
-// A Catalog is the view that a generating resource has of the rest of its catalog.
-type Catalog interface {
+// An Inventory tells a generating resource which objects the other resources of its catalog manage, so that it leaves those alone.
+type Inventory interface {
 	// Has reports whether the catalog has a resource of this kind with this name on the host (its
 	// canonical name, namevar or another key).
 	Has(kind, key string) bool
 	// Names returns the names on the host, namevars and other keys, of all resources of a kind, in
 	// no particular order.
 	Names(kind string) iter.Seq[string]
-	// Withheld returns the resources of a kind, and of those that manage the same things, that belong to the catalog but are not
+	// Withheld returns the resources of a kind, and of those that manage the same objects, that belong to the catalog but are not
 	// applied. What they manage must not be removed: see [WaitError].
 	Withheld(kind string) iter.Seq[Withheld]
-	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which thing it
+	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which object it
 	// manages is unknown, too. Its provider may have answered with another name than that of the resource. The error is nil
 	// if there is none.
 	Unnamed(ctx context.Context, kind string) (Ref, error)

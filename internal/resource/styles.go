@@ -9,11 +9,11 @@ import (
 // Simple is a Write in three parts, as in the SimpleProvider of Puppet's Resource API. The change
 // of ensure selects the part. None is called if the resource is and stays absent.
 type Simple[A any] struct {
-	// Create makes the missing thing, with all attributes of want.
+	// Create makes the missing object, with all attributes of want.
 	Create func(ctx context.Context, h Writer, is, want A) error
-	// Update changes the existing thing, for example with [OneByOne].
+	// Update changes the existing object, for example with [OneByOne].
 	Update func(ctx context.Context, h Writer, is, want A, changes []Change) error
-	// Delete removes the thing.
+	// Delete removes the object.
 	Delete func(ctx context.Context, h Writer, is, want A) error
 }
 

@@ -41,20 +41,3 @@ func TestTogether(t *testing.T) {
 		t.Errorf("none gave %v", errs)
 	}
 }
-
-func TestCertainErrorsAreThoseThatAreNotUnknown(t *testing.T) {
-	broken, unknown := errors.New("broken"), &resource.UnknownError{Reason: "runs a command"}
-	for want, err := range map[string]error{
-		"":                         errors.Join(unknown, &resource.PropertyError{Property: "uid", Err: unknown}),
-		"broken":                   errors.Join(unknown, broken),
-		"cannot set color: broken": errors.Join(errors.Join(&resource.PropertyError{Property: "color", Err: broken}, unknown)),
-	} {
-		got := ""
-		if err := resource.Certain(err); err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -48,24 +48,24 @@ type Type[A any] struct {
 	// An empty field is set to the resource's name.
 	NamevarName string
 	Namevar     func(*A) *string
-	// Identification returns what identifies the thing as users write it, for messages: zone "example.org", id "1".
+	// Identification returns what identifies the object as users write it, for messages: zone "example.org", id "1".
 	// Optional: the namevar with its name.
 	Identification func(want A) string
-	// CanonicalName returns the name that all spellings of the namevar of one thing have in common. is is the state that
+	// CanonicalName returns the name that all spellings of the namevar of one object have in common. is is the state that
 	// was read last, or zero. known is false if only a provider can tell, and is has no answer yet: see
 	// [Traits].CanonicalNames. Optional: the namevar, after Normalize.
 	CanonicalName func(want, is A) (name string, known bool)
-	// FormerName returns the name by which earlier versions of the type stored what they remember of the thing. Optional:
+	// FormerName returns the name by which earlier versions of the type stored what they remember of the object. Optional:
 	// the namevar.
 	FormerName func(want A) string
 	// Keys returns further names by which autorelations find the resource, such as a group's
 	// number. Optional.
 	Keys func(A) []string
-	// Location returns where on the host the thing is, so that others know whether they could remove it while the resource is
+	// Location returns where on the host the object is, so that others know whether they could remove it while the resource is
 	// withheld: a path, [TreeLocation] if everything below the path is managed too, or ~ and a user for something of that user's. ""
 	// is unknown. The attributes may be invalid. Optional: unknown.
 	Location func(want A) string
-	// Exists reports whether a state that was read is that of an existing thing. Default: always.
+	// Exists reports whether a state that was read is that of an existing object. Default: always.
 	Exists func(is A) bool
 	// Normalize converts equal values to one form (munge). It must be idempotent. It runs on
 	// desired and on current states. Optional.
@@ -109,17 +109,17 @@ type Traits struct {
 	// PreRunCheck means that a provider may be a [PreRunChecker]. The engine then looks for a
 	// provider before the run, and again at the resource's turn.
 	PreRunCheck bool
-	// CanonicalNames means that only providers know which spellings of a namevar mean the same thing. The engine reads
+	// CanonicalNames means that only providers know which spellings of a namevar mean the same object. The engine reads
 	// resources of the type before the run, so that nothing relies on the spelling.
 	CanonicalNames bool
-	// Family is the same for types that manage the same things, such as a type and another one with fixed values of
+	// Family is the same for types that manage the same objects, such as a type and another one with fixed values of
 	// some attributes. A Purge of one spares what resources of the others manage. "" is none.
 	Family string
 	// BatchLimit is the maximum number of resources that a [BatchWriter] gets at once; they
 	// directly follow each other in the run. 0 means all resources that are ready, regardless of
 	// others between them, for tools that benefit from large batches.
 	BatchLimit int
-	// AtomicWrites means that other programs change its things in one step, as by writing a file, so that drift is corrected at
+	// AtomicWrites means that other programs change its objects in one step, as by writing a file, so that drift is corrected at
 	// its first sign. Others are changed in several steps, as by useradd or the restart of a service.
 	AtomicWrites bool
 	// BatchAll means that a [BatchWriter] also gets resources whose ensure is in sync.
@@ -145,7 +145,7 @@ type OneOf[A any] struct {
 	Words     []string         // two or more
 }
 
-// MetadataName is the NamevarName of a type without an attribute for it: its things have no name on
+// MetadataName is the NamevarName of a type without an attribute for it: its objects have no name on
 // the host, so resources are distinguished by their own names.
 const MetadataName = "metadata.name"
 

@@ -90,14 +90,14 @@ func WaitFor(what string, withheld iter.Seq[Withheld], mayManage func(Withheld) 
 }
 
 // Paths returns the names of the resources of a kind whose names are paths, including the withheld ones as far as they are known.
-func Paths(c Catalog, kind string) iter.Seq[string] {
+func Paths(all Inventory, kind string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for name := range c.Names(kind) {
+		for name := range all.Names(kind) {
 			if !yield(name) {
 				return
 			}
 		}
-		for w := range c.Withheld(kind) {
+		for w := range all.Withheld(kind) {
 			if p := w.Path(); p != "" && !yield(p) {
 				return
 			}

@@ -21,7 +21,7 @@ type Documents interface {
 	Retain(names ...string) error
 }
 
-// A Store provides definitions from disk or else from the cluster. It also keeps those of former catalogs whose things on
+// A Store provides definitions from disk or else from the cluster. It also keeps those of former catalogs whose objects on
 // the host are still to be removed. Safe for concurrent use.
 type Store struct {
 	disk  Documents

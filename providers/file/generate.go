@@ -87,27 +87,27 @@ func (p posix) open(ctx context.Context, h resource.Reader, want Attributes) (*w
 }
 
 // Generate implements [resource.Generator]: the files below a recursive one.
-func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if !ptr.Deref(want.Recurse, false) {
 			return
 		}
-		if err := p.generate(ctx, h, want, c, yield); err != nil && !errors.Is(err, walk.ErrStop) {
+		if err := p.generate(ctx, h, want, inventory, yield); err != nil && !errors.Is(err, walk.ErrStop) {
 			yield(nil, err)
 		}
 	}
 }
 
-func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog, yield func(resource.Resource, error) bool) error {
+func (p posix) generate(ctx context.Context, h resource.Reader, want Attributes, inventory resource.Inventory, yield func(resource.Resource, error) bool) error {
 	w, err := p.open(ctx, h, want)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	waits := awaitFiles(h, want, c)
+	waits := awaitFiles(h, want, inventory)
 	w.Purge = w.Purge && waits == nil
-	others := withheldPaths(c)
-	w.Others = walk.NewOthers(h, want.Path, resource.Paths(c, "File"), func(p string) bool { return others[p] || c.Has("File", p) })
+	others := withheldPaths(inventory)
+	w.Others = walk.NewOthers(h, want.Path, resource.Paths(inventory, "File"), func(p string) bool { return others[p] || inventory.Has("File", p) })
 	count := 0
 	err = w.Each(ctx, func(e walk.Entry) error {
 		if e.Fate == walk.Kept && !managesMetadata(want) {

@@ -37,9 +37,9 @@ func (instances) Write(context.Context, resource.Writer, attributes, attributes,
 
 // Generate implements [resource.Generator]: an absent resource for each instance that is not in the
 // catalog, unless it is excluded.
-func (instances) Generate(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (instances) Generate(ctx context.Context, h resource.Reader, want attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		kind, all, failed := list(ctx, h, want, c)
+		kind, all, failed := list(ctx, h, want, inventory)
 		if _, partial := errors.AsType[*resource.PartialListError](failed); failed != nil && !partial {
 			yield(nil, failed)
 			return
@@ -50,7 +50,7 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 			return
 		}
 		for _, i := range lastFirst(all) {
-			if c.Has(want.Kind, i.CanonicalName) || excluded.has(i) {
+			if inventory.Has(want.Kind, i.CanonicalName) || excluded.has(i) {
 				continue
 			}
 			if !yield(absent(kind, i)) {
@@ -63,26 +63,26 @@ func (instances) Generate(ctx context.Context, h resource.Reader, want attribute
 	}
 }
 
-func list(ctx context.Context, h resource.Reader, want attributes, c resource.Catalog) (resource.Kind, []resource.Instance, error) {
-	kind, ok := c.Kind(want.Kind)
+func list(ctx context.Context, h resource.Reader, want attributes, inventory resource.Inventory) (resource.Kind, []resource.Instance, error) {
+	kind, ok := inventory.Kind(want.Kind)
 	if !ok {
 		return nil, nil, fmt.Errorf("kind %q is unknown: `fettle describe` lists the known ones", want.Kind)
 	}
-	if err := await(ctx, want, c); err != nil {
+	if err := await(ctx, want, inventory); err != nil {
 		return nil, nil, err
 	}
 	// The default provider, which removes them, might not know the instances of another.
-	all, err := kind.Instances(ctx, c.Facts(), h, resource.Chosen(kind, c.Facts(), h))
+	all, err := kind.Instances(ctx, inventory.Facts(), h, resource.Chosen(kind, inventory.Facts(), h))
 	return kind, all, err
 }
 
 // await returns a [*resource.WaitError] if nobody knows what a resource of the kind manages.
-func await(ctx context.Context, want attributes, c resource.Catalog) error {
+func await(ctx context.Context, want attributes, inventory resource.Inventory) error {
 	each := func(resource.Withheld) bool { return true }
-	if err := resource.WaitFor("skipped", c.Withheld(want.Kind), each, func(resource.Withheld) string { return "may manage what would be removed" }); err != nil {
+	if err := resource.WaitFor("skipped", inventory.Withheld(want.Kind), each, func(resource.Withheld) string { return "may manage what would be removed" }); err != nil {
 		return err
 	}
-	if ref, err := c.Unnamed(ctx, want.Kind); err != nil {
+	if ref, err := inventory.Unnamed(ctx, want.Kind); err != nil {
 		return &resource.WaitError{Reason: fmt.Sprintf("skipped: the canonical name of %s on this host is unknown, and it may manage what would be removed: %s", ref, text.Error(err))}
 	}
 	return nil

@@ -42,9 +42,9 @@ var errStop = errors.New("the walk was stopped")
 
 // Generate implements [resource.Generator]: a removal for each file that is due, and for a directory
 // after the files in it.
-func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if err := awaitFiles(h, want, c); err != nil {
+		if err := awaitFiles(h, want, inventory); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -57,8 +57,8 @@ func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes,
 			return
 		}
 		w := walk{
-			ended: ctx.Err, h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, c),
-			identities: sync.OnceValue(func() map[string]bool { return identities(h, c) }),
+			ended: ctx.Err, h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, inventory),
+			identities: sync.OnceValue(func() map[string]bool { return identities(h, inventory) }),
 		}
 		if err := w.all(yield); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
@@ -77,9 +77,9 @@ func isPlannedAway(h resource.Reader, want Attributes) bool {
 
 // managed returns the paths of the catalog's Files below a path, withheld or not, and the directories on the way to them.
 // They are not removed.
-func managed(top string, c resource.Catalog) map[string]bool {
+func managed(top string, inventory resource.Inventory) map[string]bool {
 	all := map[string]bool{}
-	for name := range resource.Paths(c, "File") {
+	for name := range resource.Paths(inventory, "File") {
 		for p := name; path.IsAbs(p) && host.IsBelow(p, top) && !all[p]; p = path.Dir(p) {
 			all[p] = true
 			if p == "/" {
@@ -91,9 +91,9 @@ func managed(top string, c resource.Catalog) map[string]bool {
 }
 
 // identities returns the identities of the catalog's Files, as other paths may lead to them.
-func identities(h host.Reader, c resource.Catalog) map[string]bool {
+func identities(h host.Reader, inventory resource.Inventory) map[string]bool {
 	all := map[string]bool{}
-	for name := range resource.Paths(c, "File") {
+	for name := range resource.Paths(inventory, "File") {
 		if dir, err := h.Stat(path.Dir(name)); err == nil {
 			all[host.Identity(dir, path.Base(name))] = true
 		}

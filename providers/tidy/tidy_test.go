@@ -441,8 +441,8 @@ func (c countingHandle) ReadDir() ([]string, error) {
 	return c.Handle.ReadDir()
 }
 
-// nothing is a catalog without other resources.
-type nothing struct{ resource.Catalog }
+// nothing is an inventory without other resources.
+type nothing struct{ resource.Inventory }
 
 func (nothing) Withheld(string) iter.Seq[resource.Withheld] {
 	return func(func(resource.Withheld) bool) {}

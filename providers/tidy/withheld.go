@@ -11,8 +11,8 @@ import (
 )
 
 // awaitFiles returns a [*resource.WaitError] if Files are withheld that may manage what would be removed.
-func awaitFiles(h host.Reader, want Attributes, c resource.Catalog) error {
-	return resource.WaitFor("skipped", c.Withheld("File"), func(w resource.Withheld) bool { return mayOverlap(h, want, w) },
+func awaitFiles(h host.Reader, want Attributes, inventory resource.Inventory) error {
+	return resource.WaitFor("skipped", inventory.Withheld("File"), func(w resource.Withheld) bool { return mayOverlap(h, want, w) },
 		func(w resource.Withheld) string { return w.Files(want.Path) })
 }
 

@@ -19,12 +19,12 @@ import (
 
 // Generate implements [resource.Generator]: if purgeSSHKeys is set, an absent resource for each of
 // the user's keys that is not in the catalog.
-func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		if !ptr.Deref(want.PurgeSSHKeys, false) || isAbsent(want) {
 			return
 		}
-		p, err := newPurge(h, want, c)
+		p, err := newPurge(h, want, inventory)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -41,19 +41,19 @@ func (useradd) Generate(_ context.Context, h resource.Reader, want attributes, c
 
 // A purge removes the keys of one user.
 type purge struct {
-	c        resource.Catalog
-	kind     resource.Kind
-	accounts authorizedkeys.Accounts
-	user     accounts.User
-	exists   bool // a user who does not exist yet has no keys
+	inventory resource.Inventory
+	kind      resource.Kind
+	accounts  authorizedkeys.Accounts
+	user      accounts.User
+	exists    bool // a user who does not exist yet has no keys
 }
 
-func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err error) {
-	kind, ok := c.Kind(authorizedkeys.Kind)
+func newPurge(h host.Reader, want attributes, inventory resource.Inventory) (p purge, err error) {
+	kind, ok := inventory.Kind(authorizedkeys.Kind)
 	if !ok {
 		return p, fmt.Errorf("kind %s is unknown, so no key is purged", authorizedkeys.Kind)
 	}
-	p = purge{c: c, kind: kind}
+	p = purge{inventory: inventory, kind: kind}
 	if p.accounts, err = authorizedkeys.ReadAccounts(h); err != nil {
 		return p, err
 	}
@@ -64,7 +64,7 @@ func newPurge(h host.Reader, want attributes, c resource.Catalog) (p purge, err 
 // await returns a [*resource.WaitError] if keys are withheld that may be in one of the files.
 func (p purge) await(want attributes) error {
 	mayHold := func(w resource.Withheld) bool { return p.mayHold(want, w.Location) }
-	return resource.WaitFor("no key is purged", p.c.Withheld(authorizedkeys.Kind), mayHold, func(resource.Withheld) string { return "may be a key of " + want.Name })
+	return resource.WaitFor("no key is purged", p.inventory.Withheld(authorizedkeys.Kind), mayHold, func(resource.Withheld) string { return "may be a key of " + want.Name })
 }
 
 // mayHold reports whether a withheld key at a location may be in one of the files of a user.
@@ -150,11 +150,11 @@ func (p purge) place(file string) (authorizedkeys.Place, error) {
 
 // managed reports whether the catalog has a key of this name in the same file.
 func (p purge) managed(place authorizedkeys.Place, name string) bool {
-	if p.c.Has(authorizedkeys.Kind, authorizedkeys.Claim("", place.Path, name)) {
+	if p.inventory.Has(authorizedkeys.Kind, authorizedkeys.Claim("", place.Path, name)) {
 		return true
 	}
 	usual := authorizedkeys.Expand("~/"+authorizedkeys.Default, p.user)
-	return place.Path == usual && p.c.Has(authorizedkeys.Kind, authorizedkeys.Claim(p.user.Name, "", name))
+	return place.Path == usual && p.inventory.Has(authorizedkeys.Kind, authorizedkeys.Claim(p.user.Name, "", name))
 }
 
 func (p purge) absent(place authorizedkeys.Place, name string) (resource.Resource, error) {

@@ -28,14 +28,14 @@ type Catalog struct {
 	// alone. "" is for items that are not a whole catalog: nothing is ever missing from those.
 	OwnerUID string
 	Items    []resource.Item
-	// Withheld are resources of the host that are not among the items. Which things they manage is not certain.
+	// Withheld are resources of the host that are not among the items. Which objects they manage is not certain.
 	Withheld []resource.Withheld
 	Kinds    []resource.Kind
 	Noop     bool
 }
 
 // UpdatePolicies records the items' current deletion policies and schedules in the claims on their
-// things, whether the items have a turn in this run or not. The policy of an item in noop is Orphan.
+// objects, whether the items have a turn in this run or not. The policy of an item in noop is Orphan.
 func (c Catalog) UpdatePolicies(ledger Ledger) {
 	if c.OwnerUID == "" {
 		return
@@ -70,7 +70,7 @@ func updatePolicy(ledger Ledger, c claim.Claim, item resource.Item) {
 	}
 }
 
-// Deletions returns an item for each claimed thing that no item manages any more. They belong after
+// Deletions returns an item for each claimed object that no item manages any more. They belong after
 // the catalog's own items, and among themselves in the reverse of the order that their resources had.
 // Claims with nothing to do are dropped, unless the catalog is in noop.
 func (c Catalog) Deletions(ledger Ledger) []resource.Item {
@@ -95,11 +95,11 @@ func (c Catalog) Deletions(ledger Ledger) []resource.Item {
 	return items
 }
 
-// An inventory lists the things that the resources of a host manage, as far as they are known.
+// An inventory lists the objects that the resources of a host manage, as far as they are known.
 type inventory struct {
-	managed       map[resource.Ref]bool // things, by kind and canonical name
+	managed       map[resource.Ref]bool // objects, by kind and canonical name
 	named         map[resource.Ref]bool // resources
-	uncertain     map[resource.Ref]bool // resources whose thing is unknown
+	uncertain     map[resource.Ref]bool // resources whose object is unknown
 	uncertainKind map[string]error      // why something of a kind may be managed by one of those
 }
 
@@ -127,8 +127,8 @@ func (i inventory) addUncertain(ref resource.Ref, why string) {
 	i.uncertainKind[ref.Kind] = fmt.Errorf("its resource is gone, but %s may manage the same thing, which is unknown %s", ref, why)
 }
 
-// Unmanaged returns those of the deletions whose things no item manages. Canonical names that only providers know may show that
-// claims are on things of items, stored under other names: those claims get the names of the things.
+// Unmanaged returns those of the deletions whose objects no item manages. Canonical names that only providers know may show that
+// claims are on objects of items, stored under other names: those claims get the names of the objects.
 func (c Catalog) Unmanaged(ledger Ledger, deletions []resource.Item) []resource.Item {
 	if len(deletions) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (c Catalog) Unmanaged(ledger Ledger, deletions []resource.Item) []resource.
 	})
 }
 
-// Rename gives a claim the name of another thing, which is the same. A claim on that has the precedence, but gets what this one
+// Rename gives a claim the name of another object, which is the same. A claim on that has the precedence, but gets what this one
 // restores.
 func Rename(ledger Ledger, from, to resource.Ref) {
 	c, known := ledger.Claims()[from]

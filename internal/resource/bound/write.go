@@ -50,12 +50,12 @@ func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.End
 	return ended, err
 }
 
-func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, others resource.Inventory) iter.Seq2[resource.Resource, error] {
 	g, ok := b.chosen.provider.(resource.Generator[A])
 	if !ok {
 		return func(func(resource.Resource, error) bool) {}
 	}
-	return g.Generate(ctx, h, b.want, c)
+	return g.Generate(ctx, h, b.want, others)
 }
 
 func (b *bound[A]) Made(planned []resource.Change) []resource.Change {

@@ -16,7 +16,7 @@ var systemDirectories = []string{
 // IsSystemDirectory reports whether removing a directory or its contents destroys a host.
 func IsSystemDirectory(dir string) bool { return slices.Contains(systemDirectories, path.Clean(dir)) }
 
-// Check returns nil if confirm repeats the name of the thing that would be destroyed. Otherwise the
+// Check returns nil if confirm repeats the name of the object that would be destroyed. Otherwise the
 // error begins with harm, a clause that describes the damage, and ends with how to confirm it.
 func Check(confirm *string, name, harm string) error {
 	if confirm != nil && *confirm == name {

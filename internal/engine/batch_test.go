@@ -175,12 +175,3 @@ func TestBatchRefreshesAreStoredBeforeWriting(t *testing.T) {
 		t.Errorf("still due: %v, %+v, done: %s", store.armed, result.Counts, diff)
 	}
 }
-
-func TestScheduleErrorIsReportedOnce(t *testing.T) {
-	w := newWorld()
-	result := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
-	const why = "cannot evaluate its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information"
-	if got := result.Resources[1].Message; got != why {
-		t.Errorf("got %q, want %q", got, why)
-	}
-}

@@ -51,10 +51,10 @@ type world struct {
 	notes map[string]string
 	// nested are the things that a nest generates.
 	nested map[string][]string
-	// remarks is the note of a nest while it generates, and others are the things of its catalog.
+	// remarks is the note of a nest while it generates, and others are the things of its inventory.
 	remarks  string
 	others   []string
-	withheld []resource.Withheld // as the catalog of a nest has them
+	withheld []resource.Withheld // as the inventory of a nest has them
 	// idle are things without anything to refresh.
 	idle map[string]bool
 	// onWrite is called with the name of a thing during its write, or after a batch.
@@ -230,14 +230,14 @@ func (p batching) WriteAll(_ context.Context, _ resource.Writer, writes []resour
 // has them itself.
 type nesting struct{ plain }
 
-func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, c resource.Catalog) iter.Seq2[resource.Resource, error] {
+func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		h.Note(p.w.remarks)
-		p.w.others = slices.Sorted(c.Names("Thing"))
-		p.w.withheld = slices.Collect(c.Withheld("Thing"))
+		p.w.others = slices.Sorted(inventory.Names("Thing"))
+		p.w.withheld = slices.Collect(inventory.Withheld("Thing"))
 		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
 		for _, name := range p.w.nested[want.Name] {
-			if c.Has("Thing", name) {
+			if inventory.Has("Thing", name) {
 				continue
 			}
 			child, err := bound.New(typ, resource.Ref{Kind: "Thing", Name: name}, thing{Name: name, Ensure: new("present"), Color: new("red")})
