@@ -21,7 +21,7 @@ func Dot(items []resource.Item) string {
 		}
 		fmt.Fprintf(&b, "\t%q%s;\n", item.Ref, color)
 	}
-	written := p.writtenEdges(items)
+	written, _ := writtenEdges(items)
 	for _, e := range written {
 		p.draw(&b, items, e, false)
 	}

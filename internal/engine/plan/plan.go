@@ -34,27 +34,26 @@ type Edge struct {
 // override those. A cycle is broken up, so that each of its members has a turn and fails in it.
 func New(items []resource.Item) *Plan {
 	n := len(items)
-	p := &Plan{
-		Before: make([][]int, n), Refreshes: make([][]int, n),
-		Cycles: map[int][]resource.Ref{}, Dangling: map[int]error{}, Keys: byKey(items, false), Related: map[int][]int{},
-	}
-	written := p.writtenEdges(items)
+	written, dangling := writtenEdges(items)
 	g := graphOf(n, written)
 	components := g.SCCs()
-	p.noteCycles(items, g, components)
-	auto := p.autoEdges(items, g)
+	keys := byKey(items, false)
+	relations := relationsOf(items, keys)
 	edges := outsideComponents(written, n, components)
-	if len(auto) > 0 {
+	if auto := autoEdges(relations, g); len(auto) > 0 {
 		// Automatic edges that close a cycle are dropped, since no author asked for them.
 		all := graphOf(n, slices.Concat(edges, auto))
 		edges = append(edges, outsideComponents(auto, n, all.SCCs())...)
 	}
-	p.build(n, edges)
+	p := &Plan{
+		Graph: graph.New(n), Before: make([][]int, n), Refreshes: make([][]int, n),
+		Cycles: cyclesOf(items, g, components), Dangling: dangling, Keys: keys, Related: relatedOf(items, relations),
+	}
+	p.add(edges)
 	return p
 }
 
-func (p *Plan) build(n int, edges []Edge) {
-	p.Graph = graph.New(n)
+func (p *Plan) add(edges []Edge) {
 	carried := map[[2]int]bool{}
 	for _, e := range edges {
 		if !p.Graph.Has(e.From, e.To) {
@@ -68,20 +67,20 @@ func (p *Plan) build(n int, edges []Edge) {
 	}
 }
 
-// writtenEdges returns the edges that authors wrote. It records those to missing resources.
-func (p *Plan) writtenEdges(items []resource.Item) []Edge {
+// writtenEdges returns the edges that authors wrote. Those of a node that lead to nothing are dangling.
+func writtenEdges(items []resource.Item) (edges []Edge, dangling map[int]error) {
+	dangling = map[int]error{}
 	index := make(map[resource.Ref]int, len(items))
 	for i, item := range items {
 		index[item.Ref] = i
 	}
-	var edges []Edge
 	for i, item := range items {
 		follow := func(word string, refs []resource.Ref, make func(other int) Edge) {
 			for _, ref := range refs {
 				if other, ok := index[ref]; ok {
 					edges = append(edges, make(other))
 				} else {
-					p.Dangling[i] = errors.Join(p.Dangling[i],
+					dangling[i] = errors.Join(dangling[i],
 						fmt.Errorf("%s names %s, which is not in the catalog: add it or remove the reference", word, ref))
 				}
 			}
@@ -91,34 +90,43 @@ func (p *Plan) writtenEdges(items []resource.Item) []Edge {
 		follow("notify", item.Notify, func(o int) Edge { return Edge{i, o, true} })
 		follow("subscribe", item.Subscribe, func(o int) Edge { return Edge{o, i, true} })
 	}
-	return edges
+	return edges, dangling
 }
 
 // A Key identifies a resource by its kind and one of its names on the host.
 type Key struct{ Kind, Name string }
 
-// autoEdges returns the edges that types add between resources of the catalog. A written edge
-// between two resources, in either direction, prevents automatic ones.
-func (p *Plan) autoEdges(items []resource.Item, written *graph.Graph) []Edge {
-	var edges []Edge
-	removed, spelled := byKey(items, true), spellings(items)
+// A relation is an automatic relation of a node.
+type relation struct {
+	declared resource.Relation
+	of       int
+	found    []int // the nodes that it leads to
+}
+
+// relationsOf returns the relations that types declare between resources of the catalog.
+func relationsOf(items []resource.Item, keys map[Key]int) []relation {
+	var all []relation
+	spelled := spellings(items)
 	for i, item := range items {
 		if item.Resource == nil {
 			continue
 		}
 		for _, rel := range item.Resource.Relations() {
-			rel.Names = spelled.names(rel, p.Keys)
-			found := others(i, rel, p.Keys)
-			if rel.SendDesired {
-				p.Related[i] = append(p.Related[i], found...)
-			}
-			if rel.SendDesired && item.Deletes != nil { // what it relied on may be removed as well
-				p.Related[i] = append(p.Related[i], others(i, rel, removed)...)
-			}
-			for _, e := range toEdges(i, rel, found) {
-				if !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
-					edges = append(edges, e)
-				}
+			rel.Names = spelled.names(rel, keys)
+			all = append(all, relation{rel, i, others(i, rel, keys)})
+		}
+	}
+	return all
+}
+
+// autoEdges returns the edges of relations. A written edge between two resources, in either direction, prevents
+// automatic ones.
+func autoEdges(relations []relation, written *graph.Graph) []Edge {
+	var edges []Edge
+	for _, rel := range relations {
+		for _, e := range rel.edges() {
+			if !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
+				edges = append(edges, e)
 			}
 		}
 	}
@@ -168,14 +176,13 @@ func byKey(items []resource.Item, deletions bool) map[Key]int {
 	return index
 }
 
-// toEdges returns the edges of a relation of a node that finds others.
-func toEdges(i int, rel resource.Relation, found []int) []Edge {
+func (r relation) edges() []Edge {
 	var edges []Edge
-	for _, other := range found {
-		carries := rel.Relation == resource.Notify || rel.Relation == resource.Subscribe
-		e := Edge{other, i, carries}
-		if rel.Relation == resource.Before || rel.Relation == resource.Notify {
-			e.From, e.To = i, other
+	for _, other := range r.found {
+		carries := r.declared.Relation == resource.Notify || r.declared.Relation == resource.Subscribe
+		e := Edge{other, r.of, carries}
+		if r.declared.Relation == resource.Before || r.declared.Relation == resource.Notify {
+			e.From, e.To = r.of, other
 		}
 		edges = append(edges, e)
 	}
@@ -198,17 +205,19 @@ func others(i int, rel resource.Relation, index map[Key]int) []int {
 	return found
 }
 
-// noteCycles records the cycles among written edges, for every node in one.
-func (p *Plan) noteCycles(items []resource.Item, g *graph.Graph, components [][]int) {
+// cyclesOf returns the cycles among written edges, by each node in one.
+func cyclesOf(items []resource.Item, g *graph.Graph, components [][]int) map[int][]resource.Ref {
+	cycles := map[int][]resource.Ref{}
 	for _, members := range components {
 		var refs []resource.Ref
 		for _, n := range g.Cycle(members) {
 			refs = append(refs, items[n].Ref)
 		}
 		for _, n := range members {
-			p.Cycles[n] = refs
+			cycles[n] = refs
 		}
 	}
+	return cycles
 }
 
 func graphOf(n int, edges []Edge) *graph.Graph {

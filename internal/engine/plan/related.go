@@ -9,6 +9,22 @@ import (
 // maxRelated is the maximum size in bytes of all values that others send to one resource.
 const maxRelated = 64 << 10
 
+// relatedOf returns the nodes whose desired states a node is to know. The removal of a resource also knows what it
+// relied on and what is removed as well.
+func relatedOf(items []resource.Item, relations []relation) map[int][]int {
+	related, removed := map[int][]int{}, byKey(items, true)
+	for _, rel := range relations {
+		if !rel.declared.SendDesired {
+			continue
+		}
+		related[rel.of] = append(related[rel.of], rel.found...)
+		if items[rel.of].Deletes != nil {
+			related[rel.of] = append(related[rel.of], others(rel.of, rel.declared, removed)...)
+		}
+	}
+	return related
+}
+
 // States returns the desired states that each node of Related is to know, in the order of the items.
 // It omits resources that are invalid.
 func (p *Plan) States(items []resource.Item) map[int][]resource.Related {
