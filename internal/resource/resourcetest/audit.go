@@ -11,7 +11,7 @@ import (
 
 // isAudited reads the properties of a managed resource again without managing them: an audit must
 // return all of them.
-func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
+func (l *lifecycle) isAudited(ctx context.Context, managed resource.Resource) error {
 	if managed.Traits().Imperative {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (l *life) isAudited(ctx context.Context, managed resource.Resource) error {
 }
 
 // audit returns all properties of a resource that manages none of them.
-func (l *life) audit(ctx context.Context, namevar string) (map[string]string, error) {
+func (l *lifecycle) audit(ctx context.Context, namevar string) (map[string]string, error) {
 	r, err := l.kind.Named(namevar)
 	if err != nil {
 		return nil, err

@@ -87,10 +87,10 @@ func definitionLaws[A any](typ *resource.Type[A]) []law {
 }
 
 func laws[A any](typ *resource.Type[A], c Case) []law {
-	n, r, l := normalization[A]{typ, c}, refusal[A]{typ, c}, newLife(bound.Kind(typ), c)
+	n, r, l := normalization[A]{typ, c}, refusal[A]{typ, c}, newLifecycle(bound.Kind(typ), c)
 	return append(definitionLaws(typ),
 		law{"Normalize is idempotent", n.isIdempotent},
 		law{"errors name the attribute and the fix", r.namesAttributes},
-		law{"a resource is created, changed and removed", l.isLived},
+		law{"a resource is created, changed and removed", l.passes},
 	)
 }

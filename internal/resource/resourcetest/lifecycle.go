@@ -24,20 +24,20 @@ func (c Case) states() []string {
 // name returns the name of the resource.
 func (c Case) name() string { return cmp.Or(c.Name, "law") }
 
-// A life has the laws of one resource on a host.
-type life struct {
+// A lifecycle has the laws of one resource that is created, changed and removed on a host.
+type lifecycle struct {
 	kind resource.Kind
 	c    Case
 	host *witness
 }
 
-func newLife(kind resource.Kind, c Case) *life {
+func newLifecycle(kind resource.Kind, c Case) *lifecycle {
 	c.Name = c.name()
-	return &life{kind, c, &witness{Host: c.Host, secret: c.Secret}}
+	return &lifecycle{kind, c, &witness{Host: c.Host, secret: c.Secret}}
 }
 
-// isLived goes through the states and back to the first one.
-func (l *life) isLived(ctx context.Context, t *testing.T) error {
+// passes goes through the states and back to the first one.
+func (l *lifecycle) passes(ctx context.Context, t *testing.T) error {
 	t.Helper()
 	start := l.c.Snapshot(t)
 	for i, attributes := range l.c.states() {
@@ -61,7 +61,7 @@ func (l *life) isLived(ctx context.Context, t *testing.T) error {
 
 // reach makes the changes that were found and reads again. There are changes to make in every state
 // but the first.
-func (l *life) reach(ctx context.Context, r resource.Resource, attributes string, further bool) error {
+func (l *lifecycle) reach(ctx context.Context, r resource.Resource, attributes string, further bool) error {
 	found := r.Compare().Changes
 	if further && len(found) == 0 {
 		return errors.New("there is nothing to change: the previous state satisfies these attributes too")
@@ -85,7 +85,7 @@ func (l *life) reach(ctx context.Context, r resource.Resource, attributes string
 }
 
 // look binds the resource again and reads its state, in all possible ways.
-func (l *life) look(ctx context.Context, attributes string) (resource.Resource, error) {
+func (l *lifecycle) look(ctx context.Context, attributes string) (resource.Resource, error) {
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
 	if err != nil {
 		return nil, err
@@ -105,14 +105,14 @@ func (l *life) look(ctx context.Context, attributes string) (resource.Resource, 
 	return r, errors.Join(l.readsTheSameWithOthers(ctx, r, raw), l.isAudited(ctx, r), l.showsNoSecret(r))
 }
 
-func (l *life) choose(r resource.Resource) error {
+func (l *lifecycle) choose(r resource.Resource) error {
 	if err := r.Choose(l.c.Facts, Reader(l.host), l.c.Provider); err != nil {
 		return err
 	}
 	return r.Unsupported()
 }
 
-func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resource, raw []byte) error {
+func (l *lifecycle) readsTheSameWithOthers(ctx context.Context, alone resource.Resource, raw []byte) error {
 	if !alone.Abilities().BatchRead {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (l *life) readsTheSameWithOthers(ctx context.Context, alone resource.Resour
 }
 
 // showsNoSecret searches for the secret in the result of a comparison and in debug output.
-func (l *life) showsNoSecret(r resource.Resource) error {
+func (l *lifecycle) showsNoSecret(r resource.Resource) error {
 	shows := func(v any) bool { return l.c.Secret != "" && strings.Contains(fmt.Sprintf("%+v", v), l.c.Secret) }
 	switch {
 	case shows(r.Compare()):
@@ -150,7 +150,7 @@ func (l *life) showsNoSecret(r resource.Resource) error {
 
 // canBeAppliedAgain applies the current state, as listed and as read without managing anything.
 // That must change nothing.
-func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error {
+func (l *lifecycle) canBeAppliedAgain(ctx context.Context, r resource.Resource) error {
 	states, err := l.described(ctx, r)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (l *life) canBeAppliedAgain(ctx context.Context, r resource.Resource) error
 
 // described returns the current states of the resource as read without managing anything and as
 // listed. An imperative resource has none.
-func (l *life) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
+func (l *lifecycle) described(ctx context.Context, r resource.Resource) ([]resource.Instance, error) {
 	if r.Traits().Imperative {
 		return nil, nil
 	}
@@ -216,41 +216,41 @@ func same(what, before, after string) error {
 // users of the host can read, or in command output that debug logs show.
 type witness struct {
 	host.Host
-	secret string
-	told   []string // the commands
-	shown  []string
+	secret   string
+	inArgs   []string // the commands
+	inOutput []string
 }
 
 func (w *witness) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	res, err := w.Host.Query(ctx, cmd)
-	w.hear(cmd, res)
+	w.record(cmd, res)
 	return res, err
 }
 
 func (w *witness) Run(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	res, err := w.Host.Run(ctx, cmd)
-	w.hear(cmd, res)
+	w.record(cmd, res)
 	return res, err
 }
 
-func (w *witness) hear(cmd host.Cmd, res host.Result) {
+func (w *witness) record(cmd host.Cmd, res host.Result) {
 	if w.secret == "" {
 		return
 	}
 	if strings.Contains(strings.Join(cmd.Args, "\x00"), w.secret) {
-		w.told = append(w.told, cmd.Args[0])
+		w.inArgs = append(w.inArgs, cmd.Args[0])
 	}
 	if cmd.Show != nil && strings.Contains(cmd.Show(res), w.secret) {
-		w.shown = append(w.shown, cmd.Args[0])
+		w.inOutput = append(w.inOutput, cmd.Args[0])
 	}
 }
 
 func (w *witness) leaked() error {
 	switch {
-	case len(w.told) > 0:
-		return fmt.Errorf("the secret is among the arguments of %s", strings.Join(w.told, ", "))
-	case len(w.shown) > 0:
-		return fmt.Errorf("the secret is in the output of %s, which debug logs show", strings.Join(w.shown, ", "))
+	case len(w.inArgs) > 0:
+		return fmt.Errorf("the secret is among the arguments of %s", strings.Join(w.inArgs, ", "))
+	case len(w.inOutput) > 0:
+		return fmt.Errorf("the secret is in the output of %s, which debug logs show", strings.Join(w.inOutput, ", "))
 	}
 	return nil
 }
