@@ -24,7 +24,7 @@ type Draft struct {
 	Edges     []edge
 	PerNode   *perNodeEntry          // nil if the entry is the same on every node
 	Remote    bool                   // one node acts for it
-	Leaving   bool                   // it is being deleted, and compiled as absent; only of Remote types
+	Deleting  bool                   // it is being deleted, and compiled as absent; only of Remote types
 	With      []v1alpha1.ResourceRef // resources for which the same node is to act
 	Place     int                    // in the order of the catalog
 }

@@ -14,7 +14,7 @@ import (
 // setRemote notes that one node acts for a draft. Nodes never remove what it describes by themselves: the resource is
 // compiled as absent while it is being deleted.
 func (d *Draft) setRemote(r v1alpha1.Resource) {
-	d.Remote, d.Leaving = true, r.GetDeletionTimestamp() != nil
+	d.Remote, d.Deleting = true, r.GetDeletionTimestamp() != nil
 	d.Entry.DeletionPolicy = ""
 	if r.GetTargeting().DeletionPolicy == v1alpha1.DeletionRestore {
 		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "deletionPolicy Restore needs what a node has saved, and another node may act by then: use Delete or Orphan")
@@ -31,7 +31,7 @@ func (r *Revision) refuseRemotePurges(external map[string]ExternalKind) {
 	}
 }
 
-// relateRemote relates the resources of Remote types among each other, finds conflicts, and has those that are leaving
+// relateRemote relates the resources of Remote types among each other, finds conflicts, and has those being deleted
 // removed in the reverse of their order.
 func (r *Revision) relateRemote() {
 	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
@@ -50,7 +50,7 @@ func (r *Revision) relateRemote() {
 	for _, d := range names.byRef {
 		for _, o := range d.related(names) {
 			d.With = append(d.With, o.draft.Ref)
-			if d.Leaving && o.draft.Leaving {
+			if d.Deleting && o.draft.Deleting {
 				d.reverse(o)
 			}
 		}
@@ -82,14 +82,14 @@ func (n namedDrafts) add(d *Draft) {
 	}
 }
 
-// failClaimants fails resources that describe the same object, whichever nodes they select. One that is leaving gives way
+// failClaimants fails resources that describe the same object, whichever nodes they select. One that is being deleted gives way
 // to the others.
 func failClaimants(claimants []*Draft) {
 	for _, d := range claimants {
 		var first []v1alpha1.ResourceRef
 		others := 0
 		for _, o := range claimants {
-			if o == d || !d.Leaving && o.Leaving {
+			if o == d || !d.Deleting && o.Deleting {
 				continue
 			}
 			if others++; others <= text.MaxListed {

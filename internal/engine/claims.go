@@ -33,7 +33,7 @@ func (o *ownership) applies(t *turn) bool {
 	return o.uid != "" && t.Deletes == nil && t.compared && !t.noop
 }
 
-// prepare makes the claim on an object that is about to be changed, with its former state; nil if it needs none.
+// prepare makes the claim on an object that is about to be changed, with the attributes that restore it; nil if it needs none.
 func (o *ownership) prepare(ctx context.Context, t *turn, h resource.Writer) (*claiming, error) {
 	if !o.applies(t) || t.Deletion == resource.Orphan {
 		return nil, nil
@@ -45,24 +45,24 @@ func (o *ownership) prepare(ctx context.Context, t *turn, h resource.Writer) (*c
 	before := c.Restore
 	if c.Deletion == resource.Restore {
 		_, claimed := o.store.Claims()[c.Key()]
-		former, err := t.Resource.RestoreAttributes(ctx, h, o.intended(t, claimed))
+		attributes, err := t.Resource.RestoreAttributes(ctx, h, o.intended(t, claimed))
 		if err != nil {
 			return nil, err
 		}
-		c.AddRestore(former)
+		c.AddRestore(attributes)
 	}
 	return &claiming{c, before}, nil
 }
 
-// claim returns the claim on a resource's object, with the former values that are known.
+// claim returns the claim on a resource's object, with what it restores so far.
 func (o *ownership) claim(t *turn) (claim.Claim, error) {
-	gone, err := t.Resource.DeleteAttributes()
+	attributes, err := t.Resource.DeleteAttributes()
 	if err != nil {
 		return claim.Claim{}, err
 	}
 	c := claim.Claim{
 		Kind: t.Ref.Kind, Namevar: t.object.Name, OwnerUID: o.uid, Ref: t.Ref, Deletion: t.Deletion,
-		Schedule: t.Schedule, Provider: t.choice.name, Delete: gone,
+		Schedule: t.Schedule, Provider: t.choice.name, Delete: attributes,
 	}
 	for before := range o.order.before(t.node) {
 		if before.Deletion != resource.Orphan {
@@ -150,7 +150,7 @@ func (o *ownership) pass(from resource.Ref, owner *node) {
 }
 
 // settle drops the claim that a deletion has carried out. It reports whether it has.
-func (o *ownership) settle(t *turn) (gone bool) {
+func (o *ownership) settle(t *turn) (done bool) {
 	if t.result.state != report.InSync && t.result.state != report.Changed {
 		return false
 	}

@@ -139,7 +139,7 @@ func (r *records) retain(nodes []*node, t *traversal, withheld []resource.Withhe
 		if n.Resource == nil || !n.Resource.IsNamed() {
 			unresolved[n.Ref.Kind] = true
 		}
-		if !t.turns[n.index].gone {
+		if !t.turns[n.index].deleted {
 			managed[n.object] = true
 		}
 	}

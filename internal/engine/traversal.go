@@ -218,7 +218,7 @@ func (t *traversal) remember(of *turn) {
 	case t.remembersNothing(of):
 		t.refreshes.done(of, false)
 	case of.Deletes != nil:
-		of.gone = t.ownership.settle(of)
+		of.deleted = t.ownership.settle(of)
 	default:
 		t.ownership.update(of)
 		t.refreshes.done(of, true)

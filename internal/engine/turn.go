@@ -33,10 +33,10 @@ type turn struct {
 	notes  string // what the provider told since the last event
 	began  time.Time
 
-	done   bool // conclude: it has its report
-	blocks bool // conclude: what comes after it is skipped
-	gone   bool // conclude: it has removed what left the catalog
-	place  int  // conclude: of its report
+	done    bool // conclude: it has its report
+	blocks  bool // conclude: what comes after it is skipped
+	deleted bool // conclude: it has removed what left the catalog
+	place   int  // conclude: of its report
 }
 
 // A result is what the phases of a turn have found and done.
@@ -188,7 +188,7 @@ func (t *turn) batchItem() resource.BatchItem {
 func (t *turn) report(now time.Time) report.ResourceReport {
 	r := report.ResourceReport{
 		Ref: report.Ref(t.Ref), Provider: t.choice.name, State: t.result.state, Message: t.result.message, Unknown: t.result.unknown,
-		Events: t.result.events, Gone: t.gone, OutOfSync: t.outOfSync, Differs: t.differs(), Left: t.carried,
+		Events: t.result.events, Deleted: t.deleted, OutOfSync: t.outOfSync, Differs: t.differs(), Left: t.carried,
 	}
 	if !t.began.IsZero() {
 		r.Duration = report.Duration(now.Sub(t.began))

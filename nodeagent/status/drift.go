@@ -38,7 +38,7 @@ func drift(records []v1alpha1.DriftRecord, run Run, before []v1alpha1.ResourceRe
 	for _, r := range run.Report.Resources {
 		ref := reportedRef(r.Ref)
 		switch {
-		case r.Gone:
+		case r.Deleted:
 			delete(all, ref)
 		case !r.Corrective():
 		case !lasts(was[ref], r):

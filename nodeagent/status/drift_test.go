@@ -45,7 +45,7 @@ func authored(executable string, r v1alpha1.DriftRecord) v1alpha1.DriftRecord {
 
 func gone(name string) report.ResourceReport {
 	r := changed(name, false)
-	r.Gone = true
+	r.Deleted = true
 	return r
 }
 

@@ -134,7 +134,7 @@ func runCounts(of Run, prev v1alpha1.NodeCatalogStatus) v1alpha1.RunCounts {
 		counts = corrected(*prev.Counts, counts, run.Resources, before)
 	}
 	for _, r := range run.Resources {
-		if r.Gone { // no longer a resource of the node
+		if r.Deleted { // no longer a resource of the node
 			counts.Total--
 			counts.InSync--
 		}

@@ -103,9 +103,9 @@ type ResourceReport struct {
 	// noop have it. One in sync has it if it comes after another of which the outcome is unknown.
 	Unknown string  `json:"unknown,omitempty"`
 	Events  []Event `json:"events,omitempty"`
-	// Gone means that no resource manages the object any more, and that its deletion policy was
+	// Deleted means that no resource manages the object any more, and that its deletion policy was
 	// carried out.
-	Gone bool `json:"gone,omitempty"`
+	Deleted bool `json:"gone,omitempty"`
 	// Author is the process that caused the drift; nil without drift, and if it is unknown.
 	Author *host.Author `json:"author,omitempty"`
 	// OutOfSync means that a property was out of sync when it was read.
