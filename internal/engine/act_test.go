@@ -12,24 +12,24 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// An acting provider runs an action that leaves no trace in the world, and reports output.
+// An acting provider runs an action that leaves no trace on the machine, and reports output.
 type acting struct{ plain }
 
 func (p acting) Write(_ context.Context, h resource.Writer, _, want thing, _ []resource.Change) error {
-	p.w.did("act %s", want.Name)
+	p.m.did("act %s", want.Name)
 	h.Note("wrote " + want.Name + "\nwell\n")
-	return p.w.fail["write "+want.Name]
+	return p.m.fail["write "+want.Name]
 }
 
 func (p acting) Refresh(_ context.Context, h resource.Writer, _, want thing) error {
-	p.w.did("refresh %s", want.Name)
+	p.m.did("refresh %s", want.Name)
 	h.Note("refreshed\n")
 	return nil
 }
 
-func act(t *testing.T, w *world, name string, notify ...resource.Ref) resource.Item {
+func act(t *testing.T, m *machine, name string, notify ...resource.Ref) resource.Item {
 	t.Helper()
-	typ := w.typ("Act", []resource.Provider[thing]{acting{plain{w, "hand"}}})
+	typ := m.typ("Act", []resource.Provider[thing]{acting{plain{m, "hand"}}})
 	typ.Imperative = true
 	typ.Properties[0].Done = "done"
 	ref := resource.Ref{Kind: "Act", Name: name}
@@ -67,13 +67,13 @@ func TestImperativeResource(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.fail = test.fail
-			report := transact(t, []resource.Item{act(t, w, "a", b), act(t, w, "b")}, test.with...)
+			m := newMachine()
+			m.fail = test.fail
+			report := transact(t, []resource.Item{act(t, m, "a", b), act(t, m, "b")}, test.with...)
 			if diff := cmp.Diff(test.want, lines(report)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.did, w.log); diff != "" {
+			if diff := cmp.Diff(test.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 		})
@@ -81,9 +81,9 @@ func TestImperativeResource(t *testing.T) {
 }
 
 func TestImperativeResourceIsNeverCorrective(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	for range 2 {
-		report := transact(t, []resource.Item{act(t, w, "a")}, storing(store))
+		report := transact(t, []resource.Item{act(t, m, "a")}, storing(store))
 		if report.CorrectiveChange || report.Counts.Changed != 1 || len(store.observed[resource.Ref{Kind: "Act", Name: "a"}]) > 0 {
 			t.Errorf("corrective %v, counts %+v, remembered %v", report.CorrectiveChange, report.Counts, store.observed)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // auditing returns an item with audited properties.
-func (w *world) auditing(t *testing.T, item resource.Item, properties ...string) resource.Item {
+func (m *machine) auditing(t *testing.T, item resource.Item, properties ...string) resource.Item {
 	t.Helper()
 	item.Audit = true
 	if err := item.Resource.Audit(properties); err != nil {
@@ -26,18 +26,18 @@ func (w *world) auditing(t *testing.T, item resource.Item, properties ...string)
 // each tells.
 func TestAudit(t *testing.T) {
 	const first = "  audit change: newly-recorded value of color is red"
-	paint := func(color string) func(*world) {
-		return func(w *world) { a := w.things["a"]; a.Color = new(color); w.things["a"] = a }
+	paint := func(color string) func(*machine) {
+		return func(m *machine) { a := m.things["a"]; a.Color = new(color); m.things["a"] = a }
 	}
-	noThing := func(w *world) { delete(w.things, "a") }
+	noThing := func(m *machine) { delete(m.things, "a") }
 	for name, test := range map[string]struct {
 		attributes string
-		runs       []func(*world)
+		runs       []func(*machine)
 		with       []func(*engine.Transaction)
 		want       []string
 	}{
 		"records an unmanaged value, and reports a change once": {
-			attributes: `{}`, runs: []func(*world){nothing, paint("blue"), nothing},
+			attributes: `{}`, runs: []func(*machine){nothing, paint("blue"), nothing},
 			want: []string{
 				"Thing/a InSync", first,
 				"Thing/a InSync", "  audit change: previously recorded value of color red has been changed to blue",
@@ -45,7 +45,7 @@ func TestAudit(t *testing.T) {
 			},
 		},
 		"reports the change and the correction of a managed property": {
-			attributes: red, runs: []func(*world){nothing, paint("blue"), nothing},
+			attributes: red, runs: []func(*machine){nothing, paint("blue"), nothing},
 			want: []string{
 				"Thing/a InSync", first,
 				"Thing/a Changed", "  audit change: previously recorded value of color red has been changed to blue", "  color changed blue to red (corrective)",
@@ -53,15 +53,15 @@ func TestAudit(t *testing.T) {
 			},
 		},
 		"does not report the run's own changes": {
-			attributes: `{"color":"blue"}`, runs: []func(*world){nothing, nothing},
+			attributes: `{"color":"blue"}`, runs: []func(*machine){nothing, nothing},
 			want: []string{"Thing/a Changed", first, "  color changed red to blue", "Thing/a InSync"},
 		},
 		"reports a removed thing as absent": {
-			attributes: `{}`, runs: []func(*world){nothing, noThing},
+			attributes: `{}`, runs: []func(*machine){nothing, noThing},
 			want: []string{"Thing/a InSync", first, "Thing/a InSync", "  audit change: previously recorded value of color red has been changed to absent"},
 		},
 		"reports a new thing as formerly absent": {
-			attributes: `{}`, runs: []func(*world){noThing, func(w *world) { w.things["a"] = redThing("a") }},
+			attributes: `{}`, runs: []func(*machine){noThing, func(m *machine) { m.things["a"] = redThing("a") }},
 			want: []string{
 				"Thing/a InSync", "  audit change: newly-recorded value of color is absent",
 				"Thing/a InSync", "  audit change: previously recorded value of color absent has been changed to red",
@@ -69,21 +69,21 @@ func TestAudit(t *testing.T) {
 		},
 		"neither reports nor forgets an unreadable thing": {
 			attributes: `{}`,
-			runs:       []func(*world){nothing, func(w *world) { w.fail["read a"] = errBroken }, func(w *world) { delete(w.fail, "read a") }},
+			runs:       []func(*machine){nothing, func(m *machine) { m.fail["read a"] = errBroken }, func(m *machine) { delete(m.fail, "read a") }},
 			want:       []string{"Thing/a InSync", first, "Thing/a Failed", "  cannot read the present state: broken", "Thing/a InSync"},
 		},
 		"in a run that only reports forgets again": {
-			attributes: `{}`, runs: []func(*world){nothing, nothing}, with: []func(*engine.Transaction){noop},
+			attributes: `{}`, runs: []func(*machine){nothing, nothing}, with: []func(*engine.Transaction){noop},
 			want: []string{"Thing/a InSync", first, "Thing/a InSync", first},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
-			w.things["a"] = redThing("a")
+			m, store := newMachine(), newMemory()
+			m.things["a"] = redThing("a")
 			var got []string
 			for _, given := range test.runs {
-				given(w)
-				item := w.auditing(t, w.item(t, "Thing/a", test.attributes), "color")
+				given(m)
+				item := m.auditing(t, m.item(t, "Thing/a", test.attributes), "color")
 				got = append(got, lines(transact(t, []resource.Item{item}, append(test.with, storing(store))...))...)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -93,16 +93,16 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func nothing(*world) {}
+func nothing(*machine) {}
 
 func TestAuditOfAllReportsThatSecretsChanged(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	var got []string
 	for _, secret := range []string{"tulip", "tulip", "daffodil"} {
 		a := redThing("a")
 		a.Secret = &secret
-		w.things["a"] = a
-		result := transact(t, []resource.Item{w.auditing(t, w.item(t, "Thing/a", `{}`), "all")}, storing(store))
+		m.things["a"] = a
+		result := transact(t, []resource.Item{m.auditing(t, m.item(t, "Thing/a", `{}`), "all")}, storing(store))
 		got = append(got, lines(result)...)
 		text, err := json.Marshal([]any{result, store.audited[resource.Ref{Kind: "Thing", Name: "a"}]})
 		if err != nil || strings.Contains(string(text), secret) {
@@ -126,19 +126,19 @@ func TestAuditOfAllReportsThatSecretsChanged(t *testing.T) {
 
 // Changes that an audit finds notify too, not only those that the run makes.
 func TestAuditedChangeTriggersRefresh(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	for _, n := range []string{"a", "s"} {
-		w.things[n] = redThing(n)
+		m.things[n] = redThing(n)
 	}
 	run := func(with ...func(*engine.Transaction)) report.Report {
 		return transact(t, []resource.Item{
-			w.auditing(t, w.item(t, "Thing/a", `{}`, "notify:Thing/s"), "color"), w.item(t, "Thing/s", red),
+			m.auditing(t, m.item(t, "Thing/a", `{}`, "notify:Thing/s"), "color"), m.item(t, "Thing/s", red),
 		}, append(with, storing(store))...)
 	}
 	run()
-	a := w.things["a"]
+	a := m.things["a"]
 	a.Color = new("blue")
-	w.things["a"] = a
+	m.things["a"] = a
 	const told = "  audit change: previously recorded value of color red has been changed to blue"
 	want := []string{"Thing/a InSync", told, "Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"}
 	if diff := cmp.Diff(want, lines(run(noop))); diff != "" || len(store.armed) > 0 {
@@ -149,18 +149,18 @@ func TestAuditedChangeTriggersRefresh(t *testing.T) {
 	if diff := cmp.Diff(want, lines(result)); diff != "" || result.Status != "changed" || len(store.armed) > 0 {
 		t.Errorf("report (-want +got):\n%s\nstatus %s, due are %v", diff, result.Status, store.armed)
 	}
-	if diff := cmp.Diff([]string{"refresh s"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"refresh s"}, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 }
 
 func TestOnlyPropertiesCanBeAudited(t *testing.T) {
-	w := newWorld()
-	err := w.item(t, "Thing/a", `{}`).Resource.Audit([]string{"color", "near"})
+	m := newMachine()
+	err := m.item(t, "Thing/a", `{}`).Resource.Audit([]string{"color", "near"})
 	if want := `audit: Thing has no property "near"; write all, or ensure, color, size, secret`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	err = act(t, w, "a").Resource.Audit([]string{"all"})
+	err = act(t, m, "a").Resource.Audit([]string{"all"})
 	if want := "audit: resources of kind Act leave no state to audit; remove audit"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

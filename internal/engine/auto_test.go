@@ -26,11 +26,11 @@ func TestAutomaticRelationsOrderAndRefresh(t *testing.T) {
 		"a requires the one that is left": {resource.AutoRelation[thing]{Relation: resource.Require, Nearest: true}, []string{"a", "c"}, "", []string{"write c (ensure)", "write a (ensure)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			m := newMachine()
 			if test.there != "" {
-				w.things[test.there] = redThing(test.there)
+				m.things[test.there] = redThing(test.there)
 			}
-			typ := w.typ("Tree", []resource.Provider[thing]{plain{w, "hand"}})
+			typ := m.typ("Tree", []resource.Provider[thing]{plain{m, "hand"}})
 			test.relation.Kind, test.relation.Names = "Tree", near
 			typ.Auto = []resource.AutoRelation[thing]{test.relation}
 			attributes := map[string]string{"a": `{"ensure":"present","near":["ghost","a","b","c"]}`, "b": red, "c": red, "d": red}
@@ -39,7 +39,7 @@ func TestAutomaticRelationsOrderAndRefresh(t *testing.T) {
 				items = append(items, of(t, typ, tree, attributes[tree]))
 			}
 			transact(t, append(items, invalid("Tree/last")))
-			if diff := cmp.Diff(test.did, w.log); diff != "" {
+			if diff := cmp.Diff(test.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 		})

@@ -21,9 +21,9 @@ func (p together) WriteAll(ctx context.Context, h resource.Writer, writes []reso
 }
 
 // leaf returns an item that is written in batches of three.
-func (w *world) leaf(t *testing.T, name string, with ...func(*resource.Item)) resource.Item {
+func (m *machine) leaf(t *testing.T, name string, with ...func(*resource.Item)) resource.Item {
 	t.Helper()
-	typ := w.typ("Leaf", []resource.Provider[thing]{together{plain{w, "hand"}}})
+	typ := m.typ("Leaf", []resource.Provider[thing]{together{plain{m, "hand"}}})
 	typ.BatchLimit, typ.ReadAhead = 3, true
 	item := resource.Item{Ref: resource.Ref{Kind: "Leaf", Name: name}}
 	var err error
@@ -56,59 +56,59 @@ func notifies(ref string) func(*resource.Item) {
 func TestBatch(t *testing.T) {
 	const created = "  created"
 	for sentence, c := range map[string]struct {
-		given func(*world)
-		items func(*testing.T, *world) []resource.Item
+		given func(*machine)
+		items func(*testing.T, *machine) []resource.Item
 		log   []string
 		want  []string // nil where the log says it all
 	}{
 		"is limited in size and ends before another kind": {
-			items: func(t *testing.T, w *world) []resource.Item {
+			items: func(t *testing.T, m *machine) []resource.Item {
 				return []resource.Item{
-					w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d"), w.item(t, "Thing/x", red), w.leaf(t, "e"), w.leaf(t, "f"),
+					m.leaf(t, "a"), m.leaf(t, "b"), m.leaf(t, "c"), m.leaf(t, "d"), m.item(t, "Thing/x", red), m.leaf(t, "e"), m.leaf(t, "f"),
 				}
 			},
 			log: []string{"write together a b c", "write together d", "write x (ensure)", "write together e f"},
 		},
 		"ends if it makes another resource ready that comes first": {
-			items: func(t *testing.T, w *world) []resource.Item {
+			items: func(t *testing.T, m *machine) []resource.Item {
 				return []resource.Item{
-					w.leaf(t, "a"), w.leaf(t, "b"), w.item(t, "Thing/x", red, "require:Leaf/a", "require:Leaf/b"), w.leaf(t, "c"), w.leaf(t, "d"),
+					m.leaf(t, "a"), m.leaf(t, "b"), m.item(t, "Thing/x", red, "require:Leaf/a", "require:Leaf/b"), m.leaf(t, "c"), m.leaf(t, "d"),
 				}
 			},
 			log: []string{"write together a b", "write x (ensure)", "write together c d"},
 		},
 		"continues if the dependents come later": {
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/a"))}
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.leaf(t, "b"), m.leaf(t, "c", after("Leaf/a"))}
 			},
 			log: []string{"write together a b", "write together c"},
 		},
 		"excludes resources in noop": {
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b", func(i *resource.Item) { i.Noop = new(true) }), w.leaf(t, "c")}
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.leaf(t, "b", func(i *resource.Item) { i.Noop = new(true) }), m.leaf(t, "c")}
 			},
 			log:  []string{"write together a c"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Noop", "  created (noop)", "Leaf/c Changed", created},
 		},
 		"excludes resources in sync, and unreadable ones fail alone": {
-			given: func(w *world) { w.things["b"] = redThing("b"); w.fail["read c"] = errBroken },
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c"), w.leaf(t, "d")}
+			given: func(m *machine) { m.things["b"] = redThing("b"); m.fail["read c"] = errBroken },
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.leaf(t, "b"), m.leaf(t, "c"), m.leaf(t, "d")}
 			},
 			log:  []string{"write together a", "write together d"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b InSync", "Leaf/c Failed", "  cannot read the present state: broken", "Leaf/d Changed", created},
 		},
 		"excludes an unscheduled resource": {
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), schedule.Schedule{Period: schedule.Never}), w.leaf(t, "c")}
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), scheduled(m.leaf(t, "b"), schedule.Schedule{Period: schedule.Never}), m.leaf(t, "c")}
 			},
 			log:  []string{"write together a", "write together c"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Skipped", "  not scheduled: the period of its schedule is never", "Leaf/c Changed", created},
 		},
 		"an ineffective change fails alone": {
-			given: func(w *world) { w.forgets["b"] = true },
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b"), w.leaf(t, "c", after("Leaf/b")), w.item(t, "Thing/x", red)}
+			given: func(m *machine) { m.forgets["b"] = true },
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.leaf(t, "b"), m.leaf(t, "c", after("Leaf/b")), m.item(t, "Thing/x", red)}
 			},
 			log: []string{"write together a b", "write x (ensure)"},
 			want: []string{
@@ -117,12 +117,12 @@ func TestBatch(t *testing.T) {
 			},
 		},
 		"a failed verification does not affect the next resource": {
-			given: func(w *world) {
-				w.forgets["b"] = true
-				w.onWrite = func(string) { w.fail["read a"] = errBroken }
+			given: func(m *machine) {
+				m.forgets["b"] = true
+				m.onWrite = func(string) { m.fail["read a"] = errBroken }
 			},
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.leaf(t, "b")}
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.leaf(t, "b")}
 			},
 			log: []string{"write together a b"},
 			want: []string{
@@ -131,20 +131,20 @@ func TestBatch(t *testing.T) {
 			},
 		},
 		"reports audits besides changes": {
-			items: func(t *testing.T, w *world) []resource.Item {
-				return []resource.Item{w.leaf(t, "a"), w.auditing(t, w.leaf(t, "b"), "color")}
+			items: func(t *testing.T, m *machine) []resource.Item {
+				return []resource.Item{m.leaf(t, "a"), m.auditing(t, m.leaf(t, "b"), "color")}
 			},
 			log:  []string{"write together a b"},
 			want: []string{"Leaf/a Changed", created, "Leaf/b Changed", "  audit change: newly-recorded value of color is absent", created},
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld()
+			m := newMachine()
 			if c.given != nil {
-				c.given(w)
+				c.given(m)
 			}
-			got := lines(transact(t, c.items(t, w), storing(newMemory()), clock(zoned{}, "2026-01-05 12:00:00")))
-			if diff := cmp.Diff(c.log, w.log); diff != "" {
+			got := lines(transact(t, c.items(t, m), storing(newMemory()), clock(zoned{}, "2026-01-05 12:00:00")))
+			if diff := cmp.Diff(c.log, m.log); diff != "" {
 				t.Errorf("what was done (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.want, got); c.want != nil && diff != "" {
@@ -155,23 +155,23 @@ func TestBatch(t *testing.T) {
 }
 
 func TestBatchRefreshesAreStoredBeforeWriting(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["x"] = redThing("x")
-	w.fail["write b"] = errBroken
+	m, store := newMachine(), newMemory()
+	m.things["x"] = redThing("x")
+	m.fail["write b"] = errBroken
 	x := resource.Ref{Kind: "Thing", Name: "x"}
 	noted := true
-	w.onWrite = func(string) { noted = noted && store.armed[x] > 0 }
+	m.onWrite = func(string) { noted = noted && store.armed[x] > 0 }
 	run := func() report.Report {
 		to := notifies(x.String())
-		return transact(t, []resource.Item{w.leaf(t, "a", to), w.leaf(t, "b", to), w.leaf(t, "c", to), w.item(t, "Thing/x", red)}, storing(store))
+		return transact(t, []resource.Item{m.leaf(t, "a", to), m.leaf(t, "b", to), m.leaf(t, "c", to), m.item(t, "Thing/x", red)}, storing(store))
 	}
 	run()
-	if diff := cmp.Diff([]string{"write together a b c"}, w.log); diff != "" || !noted || store.armed[x] == 0 {
+	if diff := cmp.Diff([]string{"write together a b c"}, m.log); diff != "" || !noted || store.armed[x] == 0 {
 		t.Errorf("noted before: %v, still due: %v, done: %s", noted, store.armed, diff)
 	}
-	clear(w.fail)
+	clear(m.fail)
 	result := run()
-	if diff := cmp.Diff([]string{"write together a b c", "write together b", "refresh x"}, w.log); diff != "" || store.armed[x] != 0 || result.Counts.Refreshed != 1 {
+	if diff := cmp.Diff([]string{"write together a b c", "write together b", "refresh x"}, m.log); diff != "" || store.armed[x] != 0 || result.Counts.Refreshed != 1 {
 		t.Errorf("still due: %v, %+v, done: %s", store.armed, result.Counts, diff)
 	}
 }

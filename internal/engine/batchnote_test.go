@@ -24,8 +24,8 @@ func (p noting) WriteAll(ctx context.Context, h resource.Writer, writes []resour
 func TestBatchNoteBelongsToItsResource(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld()
-	kind := bound.Kind(w.typ("Crate", []resource.Provider[thing]{noting{batching{plain{w, "truck"}}}}))
+	m := newMachine()
+	kind := bound.Kind(m.typ("Crate", []resource.Provider[thing]{noting{batching{plain{m, "truck"}}}}))
 	var items []resource.Item
 	for _, name := range []string{"a", "b"} {
 		ref := resource.Ref{Kind: "Crate", Name: name}

@@ -39,8 +39,8 @@ type item struct {
 
 func benchmarkRun(b *testing.B, n int, shape func(i, n int) item) {
 	b.Helper()
-	w := newWorld()
-	kinds := w.kinds()
+	m := newMachine()
+	kinds := m.kinds()
 	items := make([]resource.Item, n)
 	ref := func(i int) resource.Ref {
 		return resource.Ref{Kind: shape(i, n).kind, Name: fmt.Sprint("n", i)}
@@ -50,7 +50,7 @@ func benchmarkRun(b *testing.B, n int, shape func(i, n int) item) {
 		if r := shape(i, n).require; r > 0 {
 			items[i].Require = []resource.Ref{ref(r)}
 		}
-		w.things[items[i].Ref.Name] = thing{Name: items[i].Ref.Name, Ensure: new("present"), Color: new("red")}
+		m.things[items[i].Ref.Name] = thing{Name: items[i].Ref.Name, Ensure: new("present"), Color: new("red")}
 	}
 	for b.Loop() {
 		b.StopTimer() // a resource is bound for one run

@@ -74,24 +74,24 @@ func TestCorrectionHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, store := newWorld(), newMemory()
+			m, store := newMachine(), newMemory()
 			items := []resource.Item{
-				w.item(t, "Thing/a", red, "notify:Thing/s"),
-				w.item(t, "Thing/s", red),
-				w.item(t, "Thing/after", red, "require:Thing/a"),
-				w.item(t, "Thing/last", red, "require:Thing/after"),
-				w.item(t, "Thing/other", red),
+				m.item(t, "Thing/a", red, "notify:Thing/s"),
+				m.item(t, "Thing/s", red),
+				m.item(t, "Thing/after", red, "require:Thing/a"),
+				m.item(t, "Thing/last", red, "require:Thing/after"),
+				m.item(t, "Thing/other", red),
 			}
 			transact(t, items, storing(store))
-			w.log = nil
+			m.log = nil
 			for _, name := range c.drift {
-				w.things[name] = colored("green")
+				m.things[name] = colored("green")
 			}
 			result := correct(t, items, c.follow, []string{"a"}, append(c.with, storing(store))...)
 			if diff := cmp.Diff(c.want, lines(result)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.did, w.log); diff != "" {
+			if diff := cmp.Diff(c.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 			if !result.Partial || result.Counts.Total != len(result.Resources) {
@@ -103,41 +103,41 @@ func TestCorrectionHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 
 func TestRefreshAfterACorrectionHappensOnce(t *testing.T) {
 	t.Parallel()
-	w, store := newWorld(), newMemory()
-	items := []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+	m, store := newMachine(), newMemory()
+	items := []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)}
 	transact(t, items, storing(store))
-	w.log, w.things["a"] = nil, colored("green")
+	m.log, m.things["a"] = nil, colored("green")
 	correct(t, items, all, []string{"a"}, storing(store))
 	transact(t, items, storing(store))
-	if diff := cmp.Diff([]string{"write a (color)", "refresh s"}, w.log); diff != "" || len(store.armed) > 0 {
+	if diff := cmp.Diff([]string{"write a (color)", "refresh s"}, m.log); diff != "" || len(store.armed) > 0 {
 		t.Errorf("done (-want +got):\n%s; still due: %v", diff, store.armed)
 	}
 
-	w.log, w.things["a"] = nil, colored("green")
-	w.fail["refresh s"] = errBroken
+	m.log, m.things["a"] = nil, colored("green")
+	m.fail["refresh s"] = errBroken
 	correct(t, items, all, []string{"a"}, storing(store))
-	delete(w.fail, "refresh s")
+	delete(m.fail, "refresh s")
 	correct(t, items, all, []string{"a"}, storing(store))
 	transact(t, items, storing(store))
-	if diff := cmp.Diff([]string{"write a (color)", "refresh s", "refresh s"}, w.log); diff != "" || len(store.armed) > 0 {
+	if diff := cmp.Diff([]string{"write a (color)", "refresh s", "refresh s"}, m.log); diff != "" || len(store.armed) > 0 {
 		t.Errorf("a failed refresh (-want +got):\n%s; still due: %v", diff, store.armed)
 	}
 }
 
 func TestCorrectionRemovesAndForgetsNothing(t *testing.T) {
 	t.Parallel()
-	w, store := newWorld(), newMemory()
-	owned := func(tx *engine.Transaction) { tx.OwnerUID, tx.Kinds = "1", slices.Collect(maps.Values(w.kinds())) }
+	m, store := newMachine(), newMemory()
+	owned := func(tx *engine.Transaction) { tx.OwnerUID, tx.Kinds = "1", slices.Collect(maps.Values(m.kinds())) }
 	item := func(name string) resource.Item {
-		i := w.item(t, "Thing/"+name, red)
+		i := m.item(t, "Thing/"+name, red)
 		i.Deletion = resource.Delete
 		return i
 	}
 	transact(t, []resource.Item{item("a"), item("gone")}, storing(store), owned)
 	observed, claims := maps.Clone(store.observed), maps.Clone(store.claims)
-	w.log, w.things["a"] = nil, colored("green")
+	m.log, m.things["a"] = nil, colored("green")
 	correct(t, []resource.Item{item("a")}, all, []string{"a"}, storing(store), owned)
-	if diff := cmp.Diff([]string{"write a (color)"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"write a (color)"}, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(observed, store.observed); diff != "" {
@@ -147,7 +147,7 @@ func TestCorrectionRemovesAndForgetsNothing(t *testing.T) {
 		t.Errorf("claimed (-want +got):\n%s", diff)
 	}
 	transact(t, []resource.Item{item("a")}, storing(store), owned)
-	if _, left := w.things["gone"]; left || len(store.claims) != 1 {
+	if _, left := m.things["gone"]; left || len(store.claims) != 1 {
 		t.Error("the whole run did not remove it either")
 	}
 }
@@ -155,19 +155,19 @@ func TestCorrectionRemovesAndForgetsNothing(t *testing.T) {
 // Before each resource has its turn, the run may correct drift, and does not rely on what it read before that.
 func TestDriftIsCorrectedBetweenTwoResources(t *testing.T) {
 	t.Parallel()
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	items := []resource.Item{
-		w.item(t, "Thing/a", red), w.item(t, "Crate/x", red), w.item(t, "Crate/y", red), w.item(t, "Thing/after", red, "require:Crate/y"),
-		w.item(t, "Thing/new", red), w.item(t, "Thing/after-new", red, "require:Thing/new"),
+		m.item(t, "Thing/a", red), m.item(t, "Crate/x", red), m.item(t, "Crate/y", red), m.item(t, "Thing/after", red, "require:Crate/y"),
+		m.item(t, "Thing/new", red), m.item(t, "Thing/after-new", red, "require:Thing/new"),
 	}
 	known := slices.DeleteFunc(slices.Clone(items), func(i resource.Item) bool { return i.Ref.Name == "new" || i.Ref.Name == "after-new" })
 	transact(t, known, storing(store))
-	w.log = nil
+	m.log = nil
 	ref := resource.Ref{Kind: "Crate", Name: "y"}
 	var corrections []report.Report
 	result := transact(t, items, storing(store), func(tx *engine.Transaction) {
 		tx.Yield = func(ctx context.Context, done <-chan struct{}, c engine.Corrector) {
-			if done != nil || w.listed != 2 || len(corrections) > 0 { // once after the crates were read together
+			if done != nil || m.listed != 2 || len(corrections) > 0 { // once after the crates were read together
 				return
 			}
 			want := map[resource.Ref]bool{{Kind: "Thing", Name: "a"}: true, {Kind: "Thing", Name: "after"}: true, {Kind: "Crate", Name: "x"}: true, ref: true}
@@ -175,7 +175,7 @@ func TestDriftIsCorrectedBetweenTwoResources(t *testing.T) {
 				t.Errorf("can be managed (-want +got):\n%s", diff)
 			}
 			for range 2 { // the second time, the run has read and written it itself
-				w.things["y"] = colored("green")
+				m.things["y"] = colored("green")
 				rep, err := c.Correct(ctx, map[resource.Ref]bool{ref: true})
 				if err != nil {
 					t.Error(err)
@@ -189,7 +189,7 @@ func TestDriftIsCorrectedBetweenTwoResources(t *testing.T) {
 			t.Errorf("correction (-want +got):\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"write y (color)", "write y (color)", "write new (ensure)", "write after-new (ensure)"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"write y (color)", "write y (color)", "write new (ensure)", "write after-new (ensure)"}, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 	want := []string{

@@ -24,7 +24,7 @@ type move struct {
 }
 
 // item is the thing as a move wants it.
-func (m move) item(t *testing.T, w *world) resource.Item {
+func (m move) item(t *testing.T, w *machine) resource.Item {
 	t.Helper()
 	attributes := `{"ensure":"present","color":"` + m.wants + `"}`
 	if m.secret != "" {
@@ -37,7 +37,7 @@ func (m move) item(t *testing.T, w *world) resource.Item {
 	return item
 }
 
-func (m move) play(t *testing.T, w *world, store engine.Store) string {
+func (m move) play(t *testing.T, w *machine, store engine.Store) string {
 	t.Helper()
 	delete(w.fail, "color a")
 	if m.fails {
@@ -109,7 +109,7 @@ func TestDriftAndIntentionRunByRun(t *testing.T) {
 		"an ensure that was never remembered is no intention": {[]move{{wants: "red", skips: true}, {wants: "red", removes: true}}, []string{"Skipped", "Changed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
+			w, store := newMachine(), newMemory()
 			var got []string
 			for _, m := range test.moves {
 				got = append(got, m.play(t, w, store))
@@ -123,12 +123,12 @@ func TestDriftAndIntentionRunByRun(t *testing.T) {
 
 // Of what failed in part, the part that did not is remembered as it is now.
 func TestChangedDesiredStateAfterAFailureIsNotDrift(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["a"] = redThing("a")
-	w.fail["secret a"] = errBroken
+	m, store := newMachine(), newMemory()
+	m.things["a"] = redThing("a")
+	m.fail["secret a"] = errBroken
 	var got []bool
 	for _, color := range []string{"blue", "green"} {
-		report := transact(t, []resource.Item{w.item(t, "Thing/a", `{"color":"`+color+`","secret":"x"}`)}, storing(store))
+		report := transact(t, []resource.Item{m.item(t, "Thing/a", `{"color":"`+color+`","secret":"x"}`)}, storing(store))
 		got = append(got, report.Resources[0].Corrective())
 	}
 	if diff := cmp.Diff([]bool{false, false}, got); diff != "" {
@@ -141,8 +141,8 @@ func TestChangedDesiredStateAfterAFailureIsNotDrift(t *testing.T) {
 
 // A change stays one, whatever else is only reported.
 func TestPartialChangeIsNotReportedAsNoop(t *testing.T) {
-	w := newWorld()
-	items := []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}
+	m := newMachine()
+	items := []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/b"), m.item(t, "Thing/b", red)}
 	items[0].Noop = new(true)
 	want := []string{
 		"Thing/a Noop", "  created (noop)",
@@ -175,19 +175,19 @@ func TestWhatAppearsWhereAllIsPurgedIsDrift(t *testing.T) {
 		"a catalog without a digest":                    {[]visit{{}, {puts: "a"}}, []string{"", "Changed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
-			w.things["n"] = redThing("n")
-			w.nested = map[string][]string{"n": {"no a", "no b"}}
+			m, store := newMachine(), newMemory()
+			m.things["n"] = redThing("n")
+			m.nested = map[string][]string{"n": {"no a", "no b"}}
 			var got []string
 			for _, v := range test.visits {
-				delete(w.fail, "write a")
+				delete(m.fail, "write a")
 				if v.fails {
-					w.fail["write a"] = errBroken
+					m.fail["write a"] = errBroken
 				}
 				if v.puts != "" {
-					w.things[v.puts] = redThing(v.puts)
+					m.things[v.puts] = redThing(v.puts)
 				}
-				nest := w.item(t, "Nest/n", red)
+				nest := m.item(t, "Nest/n", red)
 				nest.Noop = new(v.noop)
 				report := transact(t, []resource.Item{nest}, storing(store), func(tx *engine.Transaction) { tx.Digest = v.catalog })
 				said := ""

@@ -10,14 +10,14 @@ import (
 )
 
 func TestDotShowsRelationKindsAndCycles(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	got := plan.Dot([]resource.Item{
-		w.item(t, "Thing/a", red, "notify:Thing/b"),
-		w.item(t, "Thing/b", `{"near":["d"]}`),
-		w.item(t, "Thing/c", red, "require:Thing/d", "require:Thing/b"),
-		w.item(t, "Thing/d", red),
-		w.item(t, "Thing/e", red, "require:Thing/f"),
-		w.item(t, "Thing/f", red, "require:Thing/e"),
+		m.item(t, "Thing/a", red, "notify:Thing/b"),
+		m.item(t, "Thing/b", `{"near":["d"]}`),
+		m.item(t, "Thing/c", red, "require:Thing/d", "require:Thing/b"),
+		m.item(t, "Thing/d", red),
+		m.item(t, "Thing/e", red, "require:Thing/f"),
+		m.item(t, "Thing/f", red, "require:Thing/e"),
 	})
 	want := `digraph resources {
 	node [shape=box];

@@ -26,7 +26,7 @@ func (p telling) Identify(_ context.Context, _ resource.Reader, wants []thing) [
 	for i, want := range wants {
 		out[i] = p.alias[want.Name]
 	}
-	return out[min(p.w.short, len(out)):]
+	return out[min(p.m.short, len(out)):]
 }
 
 func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
@@ -35,9 +35,9 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 			": keep one of the two resources, or let their nodeSelector or when exclude each other"
 	}
 	for name, c := range map[string]struct {
-		given func(*world)
+		given func(*machine)
 		alias map[string]string
-		items func(*world, func(name string) resource.Item) []resource.Item
+		items func(*machine, func(name string) resource.Item) []resource.Item
 		with  func(*engine.Transaction)
 		asked int
 		did   []string
@@ -45,31 +45,31 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 	}{
 		"both fail, and their dependents are skipped": {
 			alias: map[string]string{"a": "1", "b": "1", "c": "2"}, asked: 1,
-			items: func(w *world, twin func(string) resource.Item) []resource.Item {
-				return []resource.Item{twin("a"), twin("b"), twin("c"), w.item(t, "Thing/x", red, "require:Twin/b")}
+			items: func(m *machine, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{twin("a"), twin("b"), twin("c"), m.item(t, "Thing/x", red, "require:Twin/b")}
 			},
 			did:  []string{"write c (ensure)"},
 			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a"), "Twin/c Changed", "  created", "Thing/x Skipped", "  skipped because of failed dependencies: Twin/b"},
 		},
 		"in a run that only reports, too": {
 			alias: map[string]string{"a": "1", "b": "1"}, asked: 1, with: noop,
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a")},
 		},
 		"also the one that was found in sync before": {
-			given: func(w *world) { w.things["a"] = redThing("a") },
+			given: func(m *machine) { m.things["a"] = redThing("a") },
 			alias: map[string]string{"a": "1", "b": "1"}, asked: 1,
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{"Twin/a Failed", same("a", "b"), "Twin/b Failed", same("b", "a")},
 		},
 		"also behind one that is nobody's like and one of which nothing is known": {
 			alias: map[string]string{"b": "1", "c": "1"}, asked: 2,
-			items: func(w *world, twin func(string) resource.Item) []resource.Item {
-				return []resource.Item{w.item(t, "Thing/x", red), twin("d"), twin("b"), twin("c")}
+			items: func(m *machine, twin func(string) resource.Item) []resource.Item {
+				return []resource.Item{m.item(t, "Thing/x", red), twin("d"), twin("b"), twin("c")}
 			},
 			did: []string{"write x (ensure)", "write d (ensure)"},
 			want: []string{
@@ -77,33 +77,33 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 			},
 		},
 		"and one that has failed keeps its reason": {
-			given: func(w *world) { w.fail["read a"] = errBroken },
+			given: func(m *machine) { m.fail["read a"] = errBroken },
 			alias: map[string]string{"a": "1", "b": "1"}, asked: 1,
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{"Twin/a Failed", "  cannot read the present state: broken", "Twin/b Failed", same("b", "a")},
 		},
 		"not identified in a run without changes": {
-			given: func(w *world) { w.things["a"], w.things["b"] = redThing("a"), redThing("b") },
+			given: func(m *machine) { m.things["a"], m.things["b"] = redThing("a"), redThing("b") },
 			alias: map[string]string{"a": "1", "b": "1"},
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{"Twin/a InSync", "Twin/b InSync"},
 		},
 		"also when that shows only after a change": {
 			alias: map[string]string{"b": "1"}, asked: 2,
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("b"), twin("a")}
 			},
 			did:  []string{"write b (ensure)"},
 			want: []string{"Twin/b Failed", "  created", same("b", "a"), "Twin/a Failed", same("a", "b")},
 		},
 		"which takes a provider that answers for each": {
-			given: func(w *world) { w.short = 1 },
+			given: func(m *machine) { m.short = 1 },
 			alias: map[string]string{"a": "1", "b": "2"}, asked: 1,
-			items: func(_ *world, twin func(string) resource.Item) []resource.Item {
+			items: func(_ *machine, twin func(string) resource.Item) []resource.Item {
 				return []resource.Item{twin("a"), twin("b")}
 			},
 			want: []string{
@@ -113,13 +113,13 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, asked := newWorld(), 0
+			m, asked := newMachine(), 0
 			if c.given != nil {
-				c.given(w)
+				c.given(m)
 			}
-			w.onWrite = func(string) { c.alias["a"] = "1" }
-			typ := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, c.alias, &asked}})
-			items := c.items(w, func(name string) resource.Item { return of(t, typ, name, red) })
+			m.onWrite = func(string) { c.alias["a"] = "1" }
+			typ := m.typ("Twin", []resource.Provider[thing]{telling{plain{m, "hand"}, c.alias, &asked}})
+			items := c.items(m, func(name string) resource.Item { return of(t, typ, name, red) })
 			with := []func(*engine.Transaction){}
 			if c.with != nil {
 				with = append(with, c.with)
@@ -128,7 +128,7 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(result)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.did, w.log); diff != "" || asked != c.asked {
+			if diff := cmp.Diff(c.did, m.log); diff != "" || asked != c.asked {
 				t.Errorf("asked %d times, done (-want +got):\n%s", asked, diff)
 			}
 		})
@@ -137,15 +137,15 @@ func TestDuplicateResourcesFailBeforeAnyChange(t *testing.T) {
 
 func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 	// undo makes the write of one thing change another.
-	undo := func(writing, name string, to *thing) func(*world) {
-		return func(w *world) {
-			w.onWrite = func(now string) {
+	undo := func(writing, name string, to *thing) func(*machine) {
+		return func(m *machine) {
+			m.onWrite = func(now string) {
 				switch {
 				case now != writing:
 				case to == nil:
-					delete(w.things, name)
+					delete(m.things, name)
 				default:
-					w.things[name] = *to
+					m.things[name] = *to
 				}
 			}
 		}
@@ -155,7 +155,7 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 		listed int
 	}{
 		"undoes a resource that was in sync": {listed: 2, scenario: scenario{
-			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
+			given: func(m *machine) { m.things["a"] = redThing("a"); undo("b", "a", nil)(m) },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
 			did:   []string{"write together b"},
 			want:  []string{"Crate/a Failed", "  was undone in the same run, by Crate/b: ensure is absent, should be present", "Crate/b Changed", "  created"},
@@ -179,11 +179,11 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 			},
 		}, listed: 3},
 		"makes a resource unreadable": {scenario: scenario{
-			given: func(w *world) {
-				w.onWrite = func(now string) {
+			given: func(m *machine) {
+				m.onWrite = func(now string) {
 					if now == "b" {
-						w.fail["read a"] = errBroken
-						delete(w.things, "c")
+						m.fail["read a"] = errBroken
+						delete(m.things, "c")
 					}
 				}
 			},
@@ -196,7 +196,7 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 			},
 		}, listed: 1},
 		"what was refreshed before, behind what only reports": {scenario: scenario{
-			given: func(w *world) { w.things["s"] = redThing("s"); undo("b", "s", nil)(w) },
+			given: func(m *machine) { m.things["s"] = redThing("s"); undo("b", "s", nil)(m) },
 			items: [][]string{{"Thing/n", red, "noop"}, {"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}, {"Crate/b", red}},
 			did:   []string{"write a (ensure)", "refresh s", "write together b"},
 			want: []string{
@@ -206,7 +206,7 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 			},
 		}, listed: 1},
 		"but nothing that has failed is read again": {scenario: scenario{
-			given: func(w *world) { w.fail["write a"] = errBroken },
+			given: func(m *machine) { m.fail["write a"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red, "require:Thing/x"}, {"Thing/x", red}},
 			did:   []string{"write together a", "write x (ensure)", "write together b"},
 			want: []string{
@@ -214,15 +214,15 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 			},
 		}, listed: 2},
 		"but nothing that only reports": {scenario: scenario{
-			given: func(w *world) { w.things["a"] = redThing("a"); undo("b", "a", nil)(w) },
+			given: func(m *machine) { m.things["a"] = redThing("a"); undo("b", "a", nil)(m) },
 			items: [][]string{{"Crate/a", red, "noop"}, {"Crate/b", red}},
 			did:   []string{"write together b"},
 			want:  []string{"Crate/a InSync", "Crate/b Changed", "  created"},
 		}, listed: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if w := c.play(t); w.listed != c.listed {
-				t.Errorf("everything was read %d times, not %d", w.listed, c.listed)
+			if m := c.play(t); m.listed != c.listed {
+				t.Errorf("everything was read %d times, not %d", m.listed, c.listed)
 			}
 		})
 	}
@@ -230,17 +230,17 @@ func TestChangeUndoneInTheSameRunFails(t *testing.T) {
 
 // A resource whose change was undone is reported again as failed, and is drift in the next run.
 func TestAmendedReportIsSentAgain(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.onWrite = func(now string) {
+	m, store := newMachine(), newMemory()
+	m.onWrite = func(now string) {
 		if now == "b" {
-			w.things["a"] = colored("green")
+			m.things["a"] = colored("green")
 		}
 	}
 	var told []string
 	observing := func(tx *engine.Transaction) {
 		tx.Observe = func(r report.ResourceReport) { told = append(told, r.Ref.String()+" "+string(r.State)) }
 	}
-	items := func() []resource.Item { return []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Crate/b", red)} }
+	items := func() []resource.Item { return []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Crate/b", red)} }
 	result := transact(t, items(), observing, storing(store))
 	if diff := cmp.Diff([]string{"Thing/a Changed", "Crate/b Changed", "Thing/a Failed"}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
@@ -255,16 +255,16 @@ func TestAmendedReportIsSentAgain(t *testing.T) {
 }
 
 func TestStoppedRunDoesNotVerifyChanges(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	ctx, stop := context.WithCancelCause(t.Context())
-	w.onWrite = func(now string) {
+	m.onWrite = func(now string) {
 		if now == "b" {
-			delete(w.things, "a")
+			delete(m.things, "a")
 			stop(errors.New("enough"))
 		}
 	}
 	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{
-		w.item(t, "Thing/a", red), w.item(t, "Crate/b", red), w.item(t, "Thing/c", red),
+		m.item(t, "Thing/a", red), m.item(t, "Crate/b", red), m.item(t, "Thing/c", red),
 	})
 	want := []string{"Thing/a Changed", "  created", "Crate/b Changed", "  created", "Thing/c Skipped", "  the run was stopped before its turn: enough"}
 	if diff := cmp.Diff(want, lines(result)); diff != "" || err != nil {

@@ -34,8 +34,8 @@ type thing struct {
 	canonical string // the name that a provider has told
 }
 
-// A world has things, remembers what was done to them and can be told to fail.
-type world struct {
+// A machine has things, remembers what was done to them and can be told to fail.
+type machine struct {
 	things map[string]thing
 	log    []string
 	// fail has the errors by operation: "write x", "read x", "refresh x", "color x", "list truck".
@@ -61,26 +61,28 @@ type world struct {
 	onWrite func(name string)
 }
 
-func newWorld() *world {
-	return &world{
+func newMachine() *machine {
+	return &machine{
 		things: map[string]thing{}, fail: map[string]error{}, forgets: map[string]bool{},
 		suits: map[string]error{}, asked: map[string]int{}, idle: map[string]bool{}, onWrite: func(string) {},
 	}
 }
 
-func (w *world) did(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+func (m *machine) did(format string, args ...any) {
+	m.log = append(m.log, fmt.Sprintf(format, args...))
+}
 
 // plain reads and writes one thing at a time.
 type plain struct {
-	w    *world
+	m    *machine
 	name string
 }
 
 func (p plain) Name() string { return p.name }
 
 func (p plain) Suits(resource.Facts, host.Reader) error {
-	p.w.asked[p.name]++
-	return raised(p.w.suits[p.name])
+	p.m.asked[p.name]++
+	return raised(p.m.suits[p.name])
 }
 
 // raised panics with an error that must be raised as a panic.
@@ -98,14 +100,14 @@ func (p plain) Read(ctx context.Context, h resource.Reader, want thing) (thing, 
 	if _, writable := h.(host.Host); writable {
 		return thing{}, errors.New("a reader was given a host that it can change")
 	}
-	if err := raised(p.w.fail["read "+want.Name]); err != nil {
+	if err := raised(p.m.fail["read "+want.Name]); err != nil {
 		return thing{}, err
 	}
-	return p.w.state(want), ctx.Err()
+	return p.m.state(want), ctx.Err()
 }
 
-func (w *world) state(want thing) thing {
-	is, ok := w.things[want.Name]
+func (m *machine) state(want thing) thing {
+	is, ok := m.things[want.Name]
 	if !ok {
 		is = thing{Name: want.Name, Ensure: new(resource.Absent)}
 	}
@@ -118,29 +120,29 @@ func (p plain) Write(ctx context.Context, _ resource.Writer, is, want thing, cha
 	for _, c := range changes {
 		names = append(names, c.Property)
 	}
-	p.w.did("write %s (%s)", want.Name, strings.Join(names, " "))
-	p.w.onWrite(want.Name)
-	if err := cmp.Or(raised(p.w.fail["write "+want.Name]), ctx.Err()); err != nil {
+	p.m.did("write %s (%s)", want.Name, strings.Join(names, " "))
+	p.m.onWrite(want.Name)
+	if err := cmp.Or(raised(p.m.fail["write "+want.Name]), ctx.Err()); err != nil {
 		return err
 	}
-	return p.w.set(is, want, names)
+	return p.m.set(is, want, names)
 }
 
-func (w *world) set(is, want thing, names []string) error {
-	if w.forgets[want.Name] {
+func (m *machine) set(is, want thing, names []string) error {
+	if m.forgets[want.Name] {
 		return nil
 	}
 	var errs []error
 	for _, n := range names {
-		if err := w.fail[n+" "+want.Name]; err != nil {
+		if err := m.fail[n+" "+want.Name]; err != nil {
 			errs = append(errs, &resource.PropertyError{Property: n, Err: err})
 			continue
 		}
 		is = want.over(is, n)
 	}
-	w.things[want.Name] = is
+	m.things[want.Name] = is
 	if is.Ensure != nil && *is.Ensure == resource.Absent {
-		delete(w.things, want.Name)
+		delete(m.things, want.Name)
 	}
 	return errors.Join(errs...)
 }
@@ -161,52 +163,52 @@ func (t thing) over(is thing, property string) thing {
 }
 
 func (p plain) Refresh(_ context.Context, _ resource.Writer, _, want thing) error {
-	if p.w.idle[want.Name] {
+	if p.m.idle[want.Name] {
 		return resource.ErrNothingToRefresh
 	}
-	p.w.did("refresh %s", want.Name)
-	return raised(p.w.fail["refresh "+want.Name])
+	p.m.did("refresh %s", want.Name)
+	return raised(p.m.fail["refresh "+want.Name])
 }
 
 // batching reads and writes in batches.
 type batching struct{ plain }
 
 func (p batching) ReadAll(_ context.Context, _ resource.Reader, wants []thing) []resource.Result[thing] {
-	p.w.listed++
-	if err := raised(p.w.fail["list "+p.name]); err != nil {
+	p.m.listed++
+	if err := raised(p.m.fail["list "+p.name]); err != nil {
 		return resource.Unreadable[thing](len(wants), err)
 	}
 	out := make([]resource.Result[thing], len(wants))
 	for i, want := range wants {
-		out[i] = resource.Result[thing]{State: p.w.state(want), Err: p.w.fail["read "+want.Name]}
+		out[i] = resource.Result[thing]{State: p.m.state(want), Err: p.m.fail["read "+want.Name]}
 	}
-	return out[min(p.w.short, len(out)):]
+	return out[min(p.m.short, len(out)):]
 }
 
 // Precheck returns the error that the write would return.
 func (p batching) Precheck(_ context.Context, _ resource.Reader, writes []resource.Write[thing]) []error {
 	errs := make([]error, len(writes))
 	for i, w := range writes {
-		w.AddNote(p.w.notes[w.Want.Name])
-		errs[i] = p.w.fail["precheck "+w.Want.Name]
+		w.AddNote(p.m.notes[w.Want.Name])
+		errs[i] = p.m.fail["precheck "+w.Want.Name]
 	}
-	return errs[min(p.w.short, len(errs)):]
+	return errs[min(p.m.short, len(errs)):]
 }
 
 // PrecheckRead says that an apply may read another state.
 func (p batching) PrecheckRead(_ context.Context, _ resource.Reader, _, want thing) error {
-	return raised(p.w.fail["precheck read of "+want.Name])
+	return raised(p.m.fail["precheck read of "+want.Name])
 }
 
 // PrecheckRefresh returns the error that the refresh would return.
 func (p batching) PrecheckRefresh(_ context.Context, h resource.Reader, w resource.Write[thing]) error {
-	if p.w.idle[w.Want.Name] {
+	if p.m.idle[w.Want.Name] {
 		return &resource.ProvisionalError{Err: resource.ErrNothingToRefresh}
 	}
 	if resource.PlannedNames(h, "Thing")["blocks "+w.Want.Name] {
 		return resource.ErrNothingToRefresh
 	}
-	return raised(p.w.fail["refresh "+w.Want.Name])
+	return raised(p.m.fail["refresh "+w.Want.Name])
 }
 
 func (p batching) WriteAll(_ context.Context, _ resource.Writer, writes []resource.Write[thing]) []error {
@@ -214,29 +216,29 @@ func (p batching) WriteAll(_ context.Context, _ resource.Writer, writes []resour
 	errs := make([]error, len(writes))
 	for i, w := range writes {
 		names = append(names, w.Want.Name)
-		w.AddNote(p.w.notes[w.Want.Name])
-		if errs[i] = p.w.fail["write "+w.Want.Name]; errs[i] == nil {
-			errs[i] = p.w.set(w.Is, w.Want, []string{resource.Ensure})
+		w.AddNote(p.m.notes[w.Want.Name])
+		if errs[i] = p.m.fail["write "+w.Want.Name]; errs[i] == nil {
+			errs[i] = p.m.set(w.Is, w.Want, []string{resource.Ensure})
 		}
 	}
-	p.w.did("write together %s", strings.Join(names, " "))
+	p.m.did("write together %s", strings.Join(names, " "))
 	for _, n := range names {
-		p.w.onWrite(n)
+		p.m.onWrite(n)
 	}
-	return errs[min(p.w.short, len(errs)):]
+	return errs[min(p.m.short, len(errs)):]
 }
 
-// nesting brings along the things that its world says are in it, unless the catalog
+// nesting brings along the things that its machine says are in it, unless the catalog
 // has them itself.
 type nesting struct{ plain }
 
 func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		h.Note(p.w.remarks)
-		p.w.others = slices.Sorted(inventory.Names("Thing"))
-		p.w.withheld = slices.Collect(inventory.Withheld("Thing"))
-		typ := p.w.typ("Thing", []resource.Provider[thing]{plain{p.w, "hand"}})
-		for _, name := range p.w.nested[want.Name] {
+		h.Note(p.m.remarks)
+		p.m.others = slices.Sorted(inventory.Names("Thing"))
+		p.m.withheld = slices.Collect(inventory.Withheld("Thing"))
+		typ := p.m.typ("Thing", []resource.Provider[thing]{plain{p.m, "hand"}})
+		for _, name := range p.m.nested[want.Name] {
 			if inventory.Has("Thing", name) {
 				continue
 			}
@@ -248,7 +250,7 @@ func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, inve
 				return
 			}
 		}
-		if err := raised(p.w.fail["generate "+want.Name]); err != nil {
+		if err := raised(p.m.fail["generate "+want.Name]); err != nil {
 			yield(nil, err)
 		}
 	}
@@ -256,16 +258,16 @@ func (p nesting) Generate(_ context.Context, h resource.Reader, want thing, inve
 
 // kinds are Thing, one at a time, Crate, all at once and with side effects, Barrel, by a
 // provider of the same name, and Nest, which brings things along.
-func (w *world) kinds() map[string]resource.Kind {
-	thingType := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
-	crate := w.typ("Crate", []resource.Provider[thing]{batching{plain{w, "truck"}}})
+func (m *machine) kinds() map[string]resource.Kind {
+	thingType := m.typ("Thing", []resource.Provider[thing]{plain{m, "hand"}, plain{m, "tool"}})
+	crate := m.typ("Crate", []resource.Provider[thing]{batching{plain{m, "truck"}}})
 	crate.SideEffects = true
-	nest := w.typ("Nest", []resource.Provider[thing]{nesting{plain{w, "bird"}}})
-	barrel := w.typ("Barrel", crate.Providers)
+	nest := m.typ("Nest", []resource.Provider[thing]{nesting{plain{m, "bird"}}})
+	barrel := m.typ("Barrel", crate.Providers)
 	return map[string]resource.Kind{"Thing": bound.Kind(thingType), "Crate": bound.Kind(crate), "Barrel": bound.Kind(barrel), "Nest": bound.Kind(nest)}
 }
 
-func (w *world) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
+func (m *machine) typ(name string, providers []resource.Provider[thing]) *resource.Type[thing] {
 	secret := resource.Field("secret", "s", func(t *thing) *string { return t.Secret })
 	secret.Sensitive = func(thing) bool { return true }
 	size := resource.Field("size", "s", func(t *thing) *int { return t.Size })
@@ -292,15 +294,15 @@ func (w *world) typ(name string, providers []resource.Provider[thing]) *resource
 
 // item makes an item of a kind: ref, attributes as JSON, then edges as "require:Kind/name", or
 // "noop".
-func (w *world) item(t *testing.T, ref, attributes string, edges ...string) resource.Item {
+func (m *machine) item(t *testing.T, ref, attributes string, edges ...string) resource.Item {
 	t.Helper()
-	return w.itemOf(t, nil, ref, attributes, edges...)
+	return m.itemOf(t, nil, ref, attributes, edges...)
 }
 
-// itemOf is item for more kinds than a world has.
-func (w *world) itemOf(t *testing.T, more map[string]resource.Kind, ref, attributes string, edges ...string) resource.Item {
+// itemOf is item for more kinds than a machine has.
+func (m *machine) itemOf(t *testing.T, more map[string]resource.Kind, ref, attributes string, edges ...string) resource.Item {
 	t.Helper()
-	kinds := w.kinds()
+	kinds := m.kinds()
 	maps.Copy(kinds, more)
 	r, err := resource.ParseRef(ref)
 	if err != nil {

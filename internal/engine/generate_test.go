@@ -15,7 +15,7 @@ import (
 func TestGeneratedResources(t *testing.T) {
 	for name, s := range map[string]scenario{
 		"run between their generator and its dependents, and notify the same resources": {
-			given: func(w *world) { w.nested = map[string][]string{"n": {"a", "b"}}; w.things["s"] = redThing("s") },
+			given: func(m *machine) { m.nested = map[string][]string{"n": {"a", "b"}}; m.things["s"] = redThing("s") },
 			items: [][]string{{"Nest/n", red, "notify:Thing/s"}, {"Thing/s", red}},
 			did:   []string{"write n (ensure)", "write a (ensure)", "write b (ensure)", "refresh s"},
 			want: []string{
@@ -24,16 +24,16 @@ func TestGeneratedResources(t *testing.T) {
 			},
 		},
 		"that the catalog contains are not generated": {
-			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
+			given: func(m *machine) { m.nested = map[string][]string{"n": {"a"}}; m.things["n"] = redThing("n") },
 			items: [][]string{{"Nest/n", red}, {"Thing/a", `{"ensure":"present","color":"blue"}`}},
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Nest/n InSync", "Thing/a Changed", "  created"},
 		},
 		"that fail block only the dependents": {
-			given: func(w *world) {
-				w.nested = map[string][]string{"n": {"a", "b"}}
-				w.things["n"] = redThing("n")
-				w.fail["write a"] = errBroken
+			given: func(m *machine) {
+				m.nested = map[string][]string{"n": {"a", "b"}}
+				m.things["n"] = redThing("n")
+				m.fail["write a"] = errBroken
 			},
 			items: [][]string{{"Nest/n", red}, {"Thing/s", red, "require:Nest/n"}},
 			did:   []string{"write a (ensure)", "write b (ensure)"},
@@ -43,22 +43,22 @@ func TestGeneratedResources(t *testing.T) {
 			},
 		},
 		"are only reported if their generator is in noop": {
-			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.things["n"] = redThing("n") },
+			given: func(m *machine) { m.nested = map[string][]string{"n": {"a"}}; m.things["n"] = redThing("n") },
 			with:  []func(*engine.Transaction){noop},
 			items: [][]string{{"Nest/n", red}},
 			want:  []string{"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
 		},
 		"are not generated if the generator failed": {
-			given: func(w *world) { w.nested = map[string][]string{"n": {"a"}}; w.fail["write n"] = errBroken },
+			given: func(m *machine) { m.nested = map[string][]string{"n": {"a"}}; m.fail["write n"] = errBroken },
 			items: [][]string{{"Nest/n", red}},
 			did:   []string{"write n (ensure)"},
 			want:  []string{"Nest/n Failed", "  change of ensure from absent to present failed: broken"},
 		},
 		"that can't all be generated fail the generator": {
-			given: func(w *world) {
-				w.nested = map[string][]string{"n": {"a"}}
-				w.things["n"] = redThing("n")
-				w.fail["generate n"] = errBroken
+			given: func(m *machine) {
+				m.nested = map[string][]string{"n": {"a"}}
+				m.things["n"] = redThing("n")
+				m.fail["generate n"] = errBroken
 			},
 			items: [][]string{{"Nest/n", red}},
 			did:   []string{"write a (ensure)"},
@@ -74,10 +74,10 @@ func TestGeneratedResourcesInheritNoop(t *testing.T) {
 		true:  {"Thing/a Noop", "  created (noop)", "Nest/n InSync"},
 		false: {"Thing/a Changed", "  created", "Nest/n InSync"},
 	} {
-		w := newWorld()
-		w.nested = map[string][]string{"n": {"a"}}
-		w.things["n"] = redThing("n")
-		nest := w.item(t, "Nest/n", red)
+		m := newMachine()
+		m.nested = map[string][]string{"n": {"a"}}
+		m.things["n"] = redThing("n")
+		nest := m.item(t, "Nest/n", red)
 		nest.Noop = new(noop)
 		opposite := func(tx *engine.Transaction) { tx.Noop = !noop }
 		if diff := cmp.Diff(want, lines(transact(t, []resource.Item{nest}, opposite))); diff != "" {
@@ -87,19 +87,19 @@ func TestGeneratedResourcesInheritNoop(t *testing.T) {
 }
 
 func TestGeneratedResourcesInSyncAreOnlyCounted(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.nested = map[string][]string{"n": {"a", "b"}}
-	w.things["b"] = redThing("b")
+	m, store := newMachine(), newMemory()
+	m.nested = map[string][]string{"n": {"a", "b"}}
+	m.things["b"] = redThing("b")
 	run := func() report.Report {
-		return transact(t, []resource.Item{w.item(t, "Nest/n", red)}, storing(store))
+		return transact(t, []resource.Item{m.item(t, "Nest/n", red)}, storing(store))
 	}
 	run()
 	second := run()
 	if want := (report.Counts{Total: 3, InSync: 3}); second.Counts != want || len(second.Resources) != 1 {
 		t.Errorf("counts %+v, %d reports", second.Counts, len(second.Resources))
 	}
-	delete(w.things, "a")
-	delete(w.things, "b")
+	delete(m.things, "a")
+	delete(m.things, "b")
 	want := []string{"Thing/a Changed", "  created (corrective)", "Thing/b Changed", "  created", "Nest/n InSync"}
 	if diff := cmp.Diff(want, lines(run())); diff != "" {
 		t.Error(diff)
@@ -107,12 +107,12 @@ func TestGeneratedResourcesInSyncAreOnlyCounted(t *testing.T) {
 }
 
 func TestNotesOfGenerateAreReported(t *testing.T) {
-	w := newWorld()
-	w.nested = map[string][]string{"n": {"a"}}
-	w.things["a"] = redThing("a")
-	w.remarks = "many of them\n"
+	m := newMachine()
+	m.nested = map[string][]string{"n": {"a"}}
+	m.things["a"] = redThing("a")
+	m.remarks = "many of them\n"
 	run := func() report.ResourceReport {
-		result := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
+		result := transact(t, []resource.Item{m.item(t, "Nest/n", red)})
 		return result.Resources[len(result.Resources)-1]
 	}
 	want := []string{"Nest/n: output: many of them", "Nest/n: created"}
@@ -135,14 +135,14 @@ func TestGeneratorLearnsOfWithheldResources(t *testing.T) {
 		want     []resource.Withheld
 	}{
 		"none":                         {items: []resource.Item{invalid("Crate/c")}},
-		"one that is valid":            {items: []resource.Item{newWorld().item(t, "Thing/t", red)}},
+		"one that is valid":            {items: []resource.Item{newMachine().item(t, "Thing/t", red)}},
 		"one that is not in the items": {withheld: []resource.Withheld{crate, thing}, want: []resource.Withheld{thing}},
 		"one that is faulty":           {items: []resource.Item{invalid("Crate/c"), faulty}, want: []resource.Withheld{{Ref: thing.Ref, Location: "/f", Why: "broken"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			transact(t, append(test.items, w.item(t, "Nest/n", red)), func(tx *engine.Transaction) { tx.Withheld = test.withheld })
-			if diff := cmp.Diff(test.want, w.withheld); diff != "" {
+			m := newMachine()
+			transact(t, append(test.items, m.item(t, "Nest/n", red)), func(tx *engine.Transaction) { tx.Withheld = test.withheld })
+			if diff := cmp.Diff(test.want, m.withheld); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -152,25 +152,25 @@ func TestGeneratorLearnsOfWithheldResources(t *testing.T) {
 // What a waiting resource has changed itself is reported and passed on.
 func TestAWaitingGeneratorIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
-		given  func(*world)
+		given  func(*machine)
 		noop   bool
 		want   []string
 		status string
 	}{
 		"once it has changed": {want: []string{"Nest/n Skipped", "  created", "  waits for another", "Thing/a Refreshed", "  refreshed by 1 event"}, status: "changed"},
-		"in sync":             {given: func(w *world) { w.things["n"] = redThing("n") }, want: []string{"Nest/n Skipped", "  waits for another", "Thing/a InSync"}, status: "unchanged"},
+		"in sync":             {given: func(m *machine) { m.things["n"] = redThing("n") }, want: []string{"Nest/n Skipped", "  waits for another", "Thing/a InSync"}, status: "unchanged"},
 		"in noop":             {noop: true, want: []string{"Nest/n Skipped", "  created (noop)", "  waits for another", "Thing/a Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"}, status: "unchanged"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.things["a"] = redThing("a")
-			w.fail["generate n"] = &resource.WaitError{Reason: "waits for another"}
+			m := newMachine()
+			m.things["a"] = redThing("a")
+			m.fail["generate n"] = &resource.WaitError{Reason: "waits for another"}
 			if test.given != nil {
-				test.given(w)
+				test.given(m)
 			}
-			n := w.item(t, "Nest/n", red)
+			n := m.item(t, "Nest/n", red)
 			n.Notify = []resource.Ref{{Kind: "Thing", Name: "a"}}
-			result := transact(t, []resource.Item{n, w.item(t, "Thing/a", red)}, func(tx *engine.Transaction) { tx.Noop = test.noop })
+			result := transact(t, []resource.Item{n, m.item(t, "Thing/a", red)}, func(tx *engine.Transaction) { tx.Noop = test.noop })
 			if diff := cmp.Diff(test.want, lines(result)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -182,10 +182,10 @@ func TestAWaitingGeneratorIsSkipped(t *testing.T) {
 }
 
 func TestGeneratorReceivesCatalogNames(t *testing.T) {
-	w := newWorld()
-	w.nested = map[string][]string{"n": {}}
-	transact(t, []resource.Item{w.item(t, "Nest/n", red), w.item(t, "Thing/s", red), w.item(t, "Thing/b", red)})
-	if diff := cmp.Diff([]string{"b", "s"}, w.others); diff != "" {
+	m := newMachine()
+	m.nested = map[string][]string{"n": {}}
+	transact(t, []resource.Item{m.item(t, "Nest/n", red), m.item(t, "Thing/s", red), m.item(t, "Thing/b", red)})
+	if diff := cmp.Diff([]string{"b", "s"}, m.others); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -193,15 +193,15 @@ func TestGeneratorReceivesCatalogNames(t *testing.T) {
 // Users can make any number of files in a directory, each of which is reported.
 func TestReportsOfGeneratedResourcesAreBounded(t *testing.T) {
 	const most = 50_000
-	w := newWorld()
+	m := newMachine()
 	names := make([]string, most+1)
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
-	w.nested = map[string][]string{"n": names}
-	w.things["n"] = redThing("n")
+	m.nested = map[string][]string{"n": names}
+	m.things["n"] = redThing("n")
 	for _, want := range []report.Counts{{Changed: most, Failed: 1}, {Changed: 1}} {
-		result := transact(t, []resource.Item{w.item(t, "Nest/n", red)})
+		result := transact(t, []resource.Item{m.item(t, "Nest/n", red)})
 		if result.Counts.Changed != want.Changed || result.Counts.Failed != want.Failed {
 			t.Errorf("got %+v, want %+v", result.Counts, want)
 		}

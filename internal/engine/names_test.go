@@ -39,8 +39,8 @@ func (p lowering) Write(ctx context.Context, h resource.Writer, is, want thing, 
 }
 
 // tags is a type whose names are told by its provider.
-func (w *world) tags(deaf *error) *resource.Type[thing] {
-	typ := w.typ("Tag", []resource.Provider[thing]{lowering{plain{w, "hand"}, deaf}})
+func (m *machine) tags(deaf *error) *resource.Type[thing] {
+	typ := m.typ("Tag", []resource.Provider[thing]{lowering{plain{m, "hand"}, deaf}})
 	typ.CanonicalNames = true
 	typ.CanonicalName = func(want, is thing) (string, bool) {
 		if is.canonical != "" {
@@ -55,9 +55,9 @@ func TestRecordsAreOfTheCanonicalName(t *testing.T) {
 	const red = `{"ensure":"present","color":"red"}`
 	errDeaf := errors.New("deaf")
 	for name, c := range map[string]struct {
-		given func(w *world, store *memory) // before the last run
-		deaf  error                         // in the last run
-		items [][]string                    // of each run, as a name and attributes
+		given func(m *machine, store *memory) // before the last run
+		deaf  error                           // in the last run
+		items [][]string                      // of each run, as a name and attributes
 		owned resource.DeletionPolicy
 		said  []string
 		there string
@@ -80,47 +80,47 @@ func TestRecordsAreOfTheCanonicalName(t *testing.T) {
 			there: "ann=red", keys: []string{"ann"},
 		},
 		"a claim of an earlier version is found": {
-			given: func(_ *world, store *memory) { store.rename("ann", "ANN") },
+			given: func(_ *machine, store *memory) { store.rename("ann", "ANN") },
 			items: [][]string{{"ANN", red}, {"Ann", red}}, owned: resource.Delete,
 			said: []string{"Tag/Ann InSync"}, there: "ann=red", keys: []string{"ann"},
 		},
 		"a claim of an earlier version removes what left": {
-			given: func(_ *world, store *memory) { store.rename("ann", "ANN") },
+			given: func(_ *machine, store *memory) { store.rename("ann", "ANN") },
 			items: [][]string{{"ANN", red}, nil}, owned: resource.Delete,
 			said: []string{"Tag/ANN Changed"},
 		},
 		"what an earlier version saved is restored": {
-			given: func(_ *world, store *memory) { store.rename("ann", "ANN") },
+			given: func(_ *machine, store *memory) { store.rename("ann", "ANN") },
 			items: [][]string{{"ANN", red}, {"ANN", red}, nil}, owned: resource.Restore,
 			said: []string{"Tag/ANN Changed"},
 		},
 		"drift is drift under another spelling": {
-			given: func(w *world, _ *memory) { w.things["ann"] = colored("green") },
+			given: func(m *machine, _ *memory) { m.things["ann"] = colored("green") },
 			items: [][]string{{"ANN", red}, {"ann", red}},
 			said:  []string{"Tag/ann Changed"}, there: "ann=red",
 		},
 		"drift is drift after an upgrade": {
-			given: func(w *world, store *memory) {
+			given: func(m *machine, store *memory) {
 				store.rename("ann", "ANN")
-				w.things["ann"] = colored("green")
+				m.things["ann"] = colored("green")
 			},
 			items: [][]string{{"ANN", red}, {"ANN", red}},
 			said:  []string{"Tag/ANN Changed"}, there: "ann=red",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
+			m, store := newMachine(), newMemory()
 			var deaf error
-			typ := w.tags(&deaf)
+			typ := m.tags(&deaf)
 			kind := bound.Kind(typ)
 			var said []string
 			for n, attributes := range c.items {
 				var items []resource.Item
 				if attributes != nil {
-					items = append(items, holding(w.itemOf(t, map[string]resource.Kind{"Tag": kind}, "Tag/"+attributes[0], attributes[1]), c.owned))
+					items = append(items, holding(m.itemOf(t, map[string]resource.Kind{"Tag": kind}, "Tag/"+attributes[0], attributes[1]), c.owned))
 				}
 				if n == 1 && c.given != nil {
-					c.given(w, store)
+					c.given(m, store)
 				}
 				if n == len(c.items)-1 {
 					deaf = c.deaf
@@ -139,7 +139,7 @@ func TestRecordsAreOfTheCanonicalName(t *testing.T) {
 			if diff := cmp.Diff(c.said, said); diff != "" {
 				t.Errorf("the last report (-want +got):\n%s", diff)
 			}
-			if got := w.there(); got != c.there {
+			if got := m.there(); got != c.there {
 				t.Errorf("there is %q, want %q", got, c.there)
 			}
 			var keys []string
@@ -169,24 +169,24 @@ func (m *memory) rename(from, to string) {
 func TestADeletionSparesWhatAnotherResourceManagesUnderAnAlias(t *testing.T) {
 	for name, policy := range map[string]resource.DeletionPolicy{"Delete": resource.Delete, "Restore": resource.Restore} {
 		t.Run(name, func(t *testing.T) {
-			w, store, asked := newWorld(), newMemory(), 0
-			typ := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, map[string]string{"a": "1", "b": "1"}, &asked}})
+			m, store, asked := newMachine(), newMemory(), 0
+			typ := m.typ("Twin", []resource.Provider[thing]{telling{plain{m, "hand"}, map[string]string{"a": "1", "b": "1"}, &asked}})
 			kind := bound.Kind(typ)
 			gone, err := json.Marshal(thing{Name: "a", Ensure: new("absent")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.things["a"], w.things["b"] = redThing("a"), redThing("b")
+			m.things["a"], m.things["b"] = redThing("a"), redThing("b")
 			store.SetClaim(claim.Claim{
 				Kind: "Twin", Namevar: "a", OwnerUID: "uid", Ref: resource.Ref{Kind: "Twin", Name: "a"}, Deletion: policy, Delete: gone,
 				Restore: map[string]json.RawMessage{"color": json.RawMessage(`"blue"`)},
 			})
 			items := []resource.Item{holding(of(t, typ, "b", `{"ensure":"present","color":"red"}`), policy)}
 			for range 2 {
-				w.log = nil
+				m.log = nil
 				result := transact(t, items, storing(store), func(tx *engine.Transaction) { tx.OwnerUID, tx.Kinds = "uid", []resource.Kind{kind} })
-				if len(w.log) > 0 || result.Counts.Failed > 0 {
-					t.Errorf("did %q, report %q", w.log, lines(result))
+				if len(m.log) > 0 || result.Counts.Failed > 0 {
+					t.Errorf("did %q, report %q", m.log, lines(result))
 				}
 			}
 			if got := slices.Collect(maps.Keys(store.claims)); len(got) != 1 || got[0].Name != "b" {

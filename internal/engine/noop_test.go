@@ -16,7 +16,7 @@ func TestNoopPredictsApply(t *testing.T) {
 	}
 	for name, s := range map[string]scenario{
 		"an unreadable resource awaits changes of its dependencies": {
-			given: func(w *world) { w.fail["read s"] = errBroken },
+			given: func(m *machine) { m.fail["read s"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red, "require:Thing/x"}, {"Thing/s", red, "require:Thing/y"}, {"Thing/z", red}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)",
@@ -25,14 +25,14 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"an unreadable resource fails without pending changes before it": {
-			given: func(w *world) { w.things["y"] = redThing("y"); w.fail["read s"] = errBroken },
+			given: func(m *machine) { m.things["y"] = redThing("y"); m.fail["read s"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Thing/s", red, "require:Thing/y"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Thing/y InSync", "Thing/s Failed", "  cannot read the present state: broken",
 			},
 		},
 		"dependents of an awaiting resource wait too": {
-			given: func(w *world) { w.fail["read s"] = errBroken; w.fail["read t"] = errBroken },
+			given: func(m *machine) { m.fail["read s"] = errBroken; m.fail["read t"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/s", red, "require:Thing/x"}, {"Thing/t", red, "require:Thing/s"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)",
@@ -41,7 +41,7 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"any pending change may provide a missing provider": {
-			given: func(w *world) { w.suits["truck"] = errBroken },
+			given: func(m *machine) { m.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)",
@@ -49,7 +49,7 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"a missing provider awaits pending changes before it": {
-			given: func(w *world) { w.suits["truck"] = errBroken },
+			given: func(m *machine) { m.suits["truck"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/s", red, "require:Thing/y"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)",
@@ -57,10 +57,10 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"dependents of a generator with pending changes wait": {
-			given: func(w *world) {
-				w.things["n"] = redThing("n")
-				w.nested = map[string][]string{"n": {"child"}}
-				w.fail["read s"] = errBroken
+			given: func(m *machine) {
+				m.things["n"] = redThing("n")
+				m.nested = map[string][]string{"n": {"child"}}
+				m.fail["read s"] = errBroken
 			},
 			items: [][]string{{"Nest/n", red}, {"Thing/s", red, "require:Nest/n"}},
 			want: []string{
@@ -69,12 +69,12 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"a missing provider fails without pending changes": {
-			given: func(w *world) { w.things["x"] = redThing("x"); w.suits["truck"] = errBroken },
+			given: func(m *machine) { m.things["x"] = redThing("x"); m.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/s", red}, {"Thing/x", red}},
 			want:  []string{"Thing/x InSync", "Crate/s Failed", "  cannot find a suitable provider for Crate: truck: broken"},
 		},
 		"a change that would fail fails the resource and skips its dependents": {
-			given: func(w *world) { w.fail["precheck a"] = errBroken },
+			given: func(m *machine) { m.fail["precheck a"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/x", red, "require:Crate/a"}},
 			want: []string{
 				"Crate/a Failed", "  cannot be applied: broken", "Crate/b Noop", "  created (noop)",
@@ -82,45 +82,45 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"a missing thing may be created by the run": {
-			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Thing", "y")) },
+			given: func(m *machine) { m.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Thing", "y")) },
 			items: [][]string{{"Thing/x", red}, {"Thing/y", red}, {"Crate/a", red}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Thing/y Noop", "  created (noop)", "Crate/a Noop", "  created (noop)",
 			},
 		},
 		"one of several alternatives may be created by the run": {
-			given: func(w *world) {
-				w.fail["precheck a"] = &resource.MissingError{Kind: "Nest", Name: "x", Err: missing("Thing", "x")}
+			given: func(m *machine) {
+				m.fail["precheck a"] = &resource.MissingError{Kind: "Nest", Name: "x", Err: missing("Thing", "x")}
 			},
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
 		},
 		"a missing thing created later, or of another kind, is missing": {
-			given: func(w *world) { w.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
+			given: func(m *machine) { m.fail["precheck a"] = errors.Join(missing("Thing", "x"), missing("Crate", "y")) },
 			items: [][]string{{"Thing/y", red}, {"Crate/a", red}, {"Thing/x", red}},
 			want: []string{
 				"Thing/y Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: x is not there; y is not there", "Thing/x Noop", "  created (noop)",
 			},
 		},
 		"a thing below a directory may be created by the run": {
-			given: func(w *world) { w.fail["precheck a"] = missing("Thing", "dir/") },
+			given: func(m *machine) { m.fail["precheck a"] = missing("Thing", "dir/") },
 			items: [][]string{{"Thing/dir/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/dir/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
 		},
 		"something beside a directory is not below it": {
-			given: func(w *world) { w.fail["precheck a"] = missing("Thing", "dir/") },
+			given: func(m *machine) { m.fail["precheck a"] = missing("Thing", "dir/") },
 			items: [][]string{{"Thing/directory", red}, {"Crate/a", red}},
 			want:  []string{"Thing/directory Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: dir/ is not there"},
 		},
 		"a thing to be removed counts as missing": {
-			given: func(w *world) { w.things["x"] = redThing("x"); w.fail["precheck a"] = missing("Thing", "x") },
+			given: func(m *machine) { m.things["x"] = redThing("x"); m.fail["precheck a"] = missing("Thing", "x") },
 			items: [][]string{{"Thing/x", `{"ensure":"absent"}`}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  removed (noop)", "Crate/a Failed", "  cannot be applied: x is not there"},
 		},
 		"foreign code decides the outcome of a resource, and what those after it find": {
-			given: func(w *world) {
-				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
-				w.things["y"] = redThing("y")
+			given: func(m *machine) {
+				m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+				m.things["y"] = redThing("y")
 			},
 			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Thing/y", red, "require:Crate/p"}, {"Thing/z", red}},
 			want: []string{
@@ -129,16 +129,16 @@ func TestNoopPredictsApply(t *testing.T) {
 			},
 		},
 		"an error counts more than what is unknown": {
-			given: func(w *world) {
-				w.fail["precheck p"] = errors.Join(&resource.UnknownError{Reason: "runs a command"}, errBroken)
+			given: func(m *machine) {
+				m.fail["precheck p"] = errors.Join(&resource.UnknownError{Reason: "runs a command"}, errBroken)
 			},
 			items: [][]string{{"Crate/p", red}},
 			want:  []string{"Crate/p Failed", "  cannot be applied: broken"},
 		},
 		"foreign code may provide things for later ones": {
-			given: func(w *world) {
-				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
-				w.fail["precheck a"] = errBroken
+			given: func(m *machine) {
+				m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+				m.fail["precheck a"] = errBroken
 			},
 			items: [][]string{{"Crate/p", red}, {"Thing/x", red, "require:Crate/p"}, {"Crate/a", red, "require:Thing/x"}},
 			want: []string{
@@ -154,27 +154,27 @@ func TestNoopPredictsApply(t *testing.T) {
 
 // A plan announces the refreshes that an apply would make.
 func TestNoopPredictsRefreshes(t *testing.T) {
-	given := func(more func(*world)) func(*world) {
-		return func(w *world) {
-			w.things["s"] = redThing("s")
-			more(w)
+	given := func(more func(*machine)) func(*machine) {
+		return func(m *machine) {
+			m.things["s"] = redThing("s")
+			more(m)
 		}
 	}
 	notifies := [][]string{{"Thing/x", red, "notify:Crate/s"}, {"Crate/s", red}}
 	created := []string{"Thing/x Noop", "  created (noop)"}
 	for name, s := range map[string]scenario{
 		"there is nothing to refresh": {
-			given: given(func(w *world) { w.idle["s"] = true }), items: notifies, want: append(created, "Crate/s InSync"),
+			given: given(func(m *machine) { m.idle["s"] = true }), items: notifies, want: append(created, "Crate/s InSync"),
 		},
 		"there will be nothing to refresh": {
-			given: given(func(*world) {}),
+			given: given(func(*machine) {}),
 			items: append([][]string{{"Thing/blocks s", red}}, notifies...),
 			want:  append([]string{"Thing/blocks s Noop", "  created (noop)"}, append(created, "Crate/s InSync")...),
 		},
 		"there may be something to refresh after foreign code": {
-			given: given(func(w *world) {
-				w.idle["s"] = true
-				w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+			given: given(func(m *machine) {
+				m.idle["s"] = true
+				m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
 			}),
 			items: [][]string{{"Crate/p", red, "notify:Crate/s"}, {"Crate/s", red}},
 			want: []string{
@@ -182,18 +182,18 @@ func TestNoopPredictsRefreshes(t *testing.T) {
 			},
 		},
 		"foreign code does not matter": {
-			given: given(func(w *world) { w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"} }),
+			given: given(func(m *machine) { m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"} }),
 			items: [][]string{{"Thing/blocks s", red}, {"Crate/p", red, "notify:Crate/s"}, {"Crate/s", red}},
 			want: []string{
 				"Thing/blocks s Noop", "  created (noop)", "Crate/p Noop", "  created (noop) (unknown: runs a command)", "Crate/s InSync",
 			},
 		},
 		"nobody can tell": {
-			given: given(func(w *world) { w.fail["refresh s"] = &resource.UnknownError{Reason: "runs its checks again"} }), items: notifies,
+			given: given(func(m *machine) { m.fail["refresh s"] = &resource.UnknownError{Reason: "runs its checks again"} }), items: notifies,
 			want: append(created, "Crate/s Noop", "  may be refreshed by 1 event (noop) (unknown: runs its checks again)"),
 		},
 		"it would fail": {
-			given: given(func(w *world) { w.fail["refresh s"] = errBroken }), items: notifies,
+			given: given(func(m *machine) { m.fail["refresh s"] = errBroken }), items: notifies,
 			want: append(created, "Crate/s Failed", "  cannot be refreshed: broken"),
 		},
 	} {
@@ -207,7 +207,7 @@ func TestNoopDoubtsStates(t *testing.T) {
 	doubt := &resource.UnknownError{Reason: "is affected by x"}
 	for name, s := range map[string]scenario{
 		"a change may not be necessary": {
-			given: func(w *world) { w.fail["precheck read of a"] = doubt },
+			given: func(m *machine) { m.fail["precheck read of a"] = doubt },
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}, {"Thing/y", red, "require:Crate/a"}},
 			want: []string{
 				"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop) (unknown: is affected by x)",
@@ -215,22 +215,22 @@ func TestNoopDoubtsStates(t *testing.T) {
 			},
 		},
 		"an obstacle is certain": { // to a check, which knows what is planned
-			given: func(w *world) { w.fail["precheck read of a"] = doubt; w.fail["precheck a"] = errBroken },
+			given: func(m *machine) { m.fail["precheck read of a"] = doubt; m.fail["precheck a"] = errBroken },
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Failed", "  cannot be applied: broken"},
 		},
 		"what an earlier one may affect is certain if there is none": {
-			given: func(w *world) { w.fail["precheck read of a"] = doubt },
+			given: func(m *machine) { m.fail["precheck read of a"] = doubt },
 			items: [][]string{{"Crate/a", red}},
 			want:  []string{"Crate/a Noop", "  created (noop)"},
 		},
 		"it depends on any that would be changed before": {
-			given: func(w *world) { w.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
+			given: func(m *machine) { m.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red, "require:Thing/x"}},
 			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop) (unknown: comes after Thing/x)"},
 		},
 		"it depends on none that would be changed before": {
-			given: func(w *world) { w.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
+			given: func(m *machine) { m.fail["precheck read of a"] = &resource.ProvisionalError{Err: errBroken} },
 			items: [][]string{{"Thing/x", red}, {"Crate/a", red}},
 			want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Noop", "  created (noop)"},
 		},
@@ -242,7 +242,7 @@ func TestNoopDoubtsStates(t *testing.T) {
 
 func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 	scenario{
-		given: func(w *world) { w.fail["precheck a"] = errBroken },
+		given: func(m *machine) { m.fail["precheck a"] = errBroken },
 		items: [][]string{{"Crate/a", red}},
 		did:   []string{"write together a"},
 		want:  []string{"Crate/a Changed", "  created"},
@@ -251,11 +251,11 @@ func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 
 // What foreign code may change is counted, too, although its report is that of a resource in sync.
 func TestUnknownOutcomesAreCounted(t *testing.T) {
-	w := newWorld()
-	w.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
-	w.things["y"] = redThing("y")
+	m := newMachine()
+	m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
+	m.things["y"] = redThing("y")
 	r := transact(t, []resource.Item{
-		w.item(t, "Crate/p", red), w.item(t, "Thing/x", red, "require:Crate/p"), w.item(t, "Thing/y", red, "require:Crate/p"), w.item(t, "Thing/z", red),
+		m.item(t, "Crate/p", red), m.item(t, "Thing/x", red, "require:Crate/p"), m.item(t, "Thing/y", red, "require:Crate/p"), m.item(t, "Thing/z", red),
 	}, planning)
 	if want := (report.Counts{Total: 4, InSync: 1, OutOfSync: 3, Noop: 3, Unknown: 3}); r.Counts != want {
 		t.Errorf("got  %+v\nwant %+v", r.Counts, want)

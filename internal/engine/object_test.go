@@ -16,9 +16,9 @@ func colored(color string) thing { return thing{Ensure: new("present"), Color: n
 
 // A resource that now manages another thing has the stored state of that thing, not its own.
 func TestObservedValuesBelongToTheThing(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	run := func(ref, namevar string) []string {
-		item := w.item(t, ref, `{"name":"`+namevar+`","ensure":"present","color":"red"}`)
+		item := m.item(t, ref, `{"name":"`+namevar+`","ensure":"present","color":"red"}`)
 		return lines(transact(t, []resource.Item{item}, storing(store)))
 	}
 	check := func(what string, got []string, want ...string) {
@@ -28,50 +28,50 @@ func TestObservedValuesBelongToTheThing(t *testing.T) {
 		}
 	}
 	check("first run", run("Thing/a", "x"), "Thing/a Changed", "  created")
-	w.things["y"] = colored("blue")
+	m.things["y"] = colored("blue")
 	check("another thing", run("Thing/a", "y"), "Thing/a Changed", "  color changed blue to red")
-	w.things["y"] = colored("green")
+	m.things["y"] = colored("green")
 	check("drift under another name", run("Thing/b", "y"), "Thing/b Changed", "  color changed green to red (corrective)")
 }
 
 func TestPendingRefreshBelongsToTheThing(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	for _, name := range []string{"a", "x", "y"} {
-		w.things[name] = redThing(name)
+		m.things[name] = redThing(name)
 	}
-	w.things["a"] = colored("blue")
-	w.fail["refresh x"] = errBroken
+	m.things["a"] = colored("blue")
+	m.fail["refresh x"] = errBroken
 	run := func(ref, namevar string) {
 		transact(t, []resource.Item{
-			w.item(t, "Thing/a", red, "notify:"+ref), w.item(t, ref, `{"name":"`+namevar+`","ensure":"present"}`),
+			m.item(t, "Thing/a", red, "notify:"+ref), m.item(t, ref, `{"name":"`+namevar+`","ensure":"present"}`),
 		}, storing(store))
 	}
 	run("Thing/s", "x")
-	delete(w.fail, "refresh x")
-	w.log = nil
+	delete(m.fail, "refresh x")
+	m.log = nil
 	run("Thing/s", "y")
-	if len(w.log) > 0 {
-		t.Errorf("done with another thing: %v", w.log)
+	if len(m.log) > 0 {
+		t.Errorf("done with another thing: %v", m.log)
 	}
 	run("Thing/t", "x")
-	if diff := cmp.Diff([]string{"refresh x"}, w.log); diff != "" || len(store.armed) != 0 {
+	if diff := cmp.Diff([]string{"refresh x"}, m.log); diff != "" || len(store.armed) != 0 {
 		t.Errorf("done with the thing (-want +got):\n%s; still due: %v", diff, store.armed)
 	}
 }
 
 func TestRefreshOfInvalidResourceIsPendingUntilFixed(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["x"] = redThing("x")
+	m, store := newMachine(), newMemory()
+	m.things["x"] = redThing("x")
 	run := func(attributes string) {
-		transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", attributes)}, storing(store))
+		transact(t, []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", attributes)}, storing(store))
 	}
 	run(`{"name":"x","colour":"red"}`)
-	if diff := cmp.Diff([]string{"write a (ensure)"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"write a (ensure)"}, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 	run(`{"name":"x"}`)
 	run(`{"name":"x"}`)
-	if diff := cmp.Diff([]string{"write a (ensure)", "refresh x"}, w.log); diff != "" || len(store.armed) != 0 {
+	if diff := cmp.Diff([]string{"write a (ensure)", "refresh x"}, m.log); diff != "" || len(store.armed) != 0 {
 		t.Errorf("done (-want +got):\n%s; still due: %v", diff, store.armed)
 	}
 }
@@ -79,19 +79,19 @@ func TestRefreshOfInvalidResourceIsPendingUntilFixed(t *testing.T) {
 func TestUnboundResourcePreventsForgettingItsKind(t *testing.T) {
 	x := resource.Ref{Kind: "Thing", Name: "x"}
 	for name, c := range map[string]struct {
-		item func(*world) []resource.Item
+		item func(*machine) []resource.Item
 		with func(*engine.Transaction)
 	}{
-		"invalid": {func(w *world) []resource.Item { return []resource.Item{w.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
+		"invalid": {func(m *machine) []resource.Item { return []resource.Item{m.item(t, "Thing/a", `{"colour":"red"}`)} }, nil},
 		"withheld": {nil, func(tx *engine.Transaction) {
 			tx.Withheld = []resource.Withheld{{Ref: resource.Ref{Kind: "Thing", Name: "a"}}}
 		}},
 	} {
-		w, store := newWorld(), newMemory()
-		transact(t, []resource.Item{w.item(t, "Thing/a", `{"name":"x","ensure":"present"}`), w.item(t, "Crate/c", red)}, storing(store))
+		m, store := newMachine(), newMemory()
+		transact(t, []resource.Item{m.item(t, "Thing/a", `{"name":"x","ensure":"present"}`), m.item(t, "Crate/c", red)}, storing(store))
 		var items []resource.Item
 		if c.item != nil {
-			items = c.item(w)
+			items = c.item(m)
 		}
 		with := []func(*engine.Transaction){storing(store)}
 		if c.with != nil {
@@ -105,12 +105,12 @@ func TestUnboundResourcePreventsForgettingItsKind(t *testing.T) {
 }
 
 func TestScheduleAndAuditBelongToTheThing(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["x"], w.things["y"] = colored("red"), colored("blue")
+	m, store := newMachine(), newMemory()
+	m.things["x"], m.things["y"] = colored("red"), colored("blue")
 	run := func(namevar string) []string {
-		item := w.item(t, "Thing/a", `{"name":"`+namevar+`"}`)
+		item := m.item(t, "Thing/a", `{"name":"`+namevar+`"}`)
 		item.Schedule = &schedule.Schedule{Period: schedule.Daily}
-		return lines(transact(t, []resource.Item{w.auditing(t, item, "color")}, storing(store), func(tx *engine.Transaction) {
+		return lines(transact(t, []resource.Item{m.auditing(t, item, "color")}, storing(store), func(tx *engine.Transaction) {
 			tx.Host = zoned{}
 			tx.Now = func() time.Time { return time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) }
 		}))
@@ -128,10 +128,10 @@ func TestScheduleAndAuditBelongToTheThing(t *testing.T) {
 
 func TestDigestBelongsToTheThing(t *testing.T) {
 	digest := func(ref, namevar string) string {
-		w := newWorld()
-		w.things["x"], w.things["y"] = thing{Secret: new("s")}, thing{Secret: new("s")}
+		m := newMachine()
+		m.things["x"], m.things["y"] = thing{Secret: new("s")}, thing{Secret: new("s")}
 		store := newMemory()
-		transact(t, []resource.Item{w.auditing(t, w.item(t, ref, `{"name":"`+namevar+`"}`), "secret")}, storing(store))
+		transact(t, []resource.Item{m.auditing(t, m.item(t, ref, `{"name":"`+namevar+`"}`), "secret")}, storing(store))
 		raw, err := json.Marshal(store.audited[resource.Ref{Kind: "Thing", Name: namevar}])
 		if err != nil {
 			t.Fatal(err)

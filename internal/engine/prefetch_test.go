@@ -9,10 +9,10 @@ import (
 )
 
 func TestPrefetch(t *testing.T) {
-	given := func(names ...string) func(*world) {
-		return func(w *world) {
+	given := func(names ...string) func(*machine) {
+		return func(m *machine) {
 			for _, n := range names {
-				w.things[n] = redThing(n)
+				m.things[n] = redThing(n)
 			}
 		}
 	}
@@ -21,32 +21,32 @@ func TestPrefetch(t *testing.T) {
 		listed int
 	}{
 		"one resource that cannot be read fails alone": {listed: 1, scenario: scenario{
-			given: func(w *world) { given("a", "b", "c")(w); w.fail["read b"] = errBroken },
+			given: func(m *machine) { given("a", "b", "c")(m); m.fail["read b"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Crate/c", red}},
 			want:  []string{"Crate/a InSync", "Crate/b Failed", "  cannot read the present state: broken", "Crate/c InSync"},
 		}},
 		"an unreadable resource is read again once a dependency has changed": {listed: 2, scenario: scenario{
-			given: func(w *world) {
-				given("a", "b")(w)
-				w.fail["read b"] = errBroken
-				w.onWrite = func(string) { delete(w.fail, "read b") }
+			given: func(m *machine) {
+				given("a", "b")(m)
+				m.fail["read b"] = errBroken
+				m.onWrite = func(string) { delete(m.fail, "read b") }
 			},
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red, "require:Thing/x"}, {"Thing/x", red}},
 			did:   []string{"write x (ensure)"},
 			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
 		}},
 		"a resource that could not be read is read again after any change": {listed: 2, scenario: scenario{
-			given: func(w *world) {
-				given("a", "b")(w)
-				w.fail["read b"] = errBroken
-				w.onWrite = func(string) { delete(w.fail, "read b") }
+			given: func(m *machine) {
+				given("a", "b")(m)
+				m.fail["read b"] = errBroken
+				m.onWrite = func(string) { delete(m.fail, "read b") }
 			},
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}},
 			did:   []string{"write x (ensure)"},
 			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
 		}},
 		"errors stay valid while nothing changes": {listed: 1, scenario: scenario{
-			given: func(w *world) { w.fail["list truck"] = errBroken },
+			given: func(m *machine) { m.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}},
 			want: []string{
 				"Crate/a Failed", "  cannot read the present state: broken",
@@ -54,11 +54,11 @@ func TestPrefetch(t *testing.T) {
 			},
 		}},
 		"a state is read again after a change of any dependency, and at the end": {listed: 3, scenario: scenario{
-			given: func(w *world) {
-				given("a", "b", "y")(w)
-				w.onWrite = func(name string) {
+			given: func(m *machine) {
+				given("a", "b", "y")(m)
+				m.onWrite = func(name string) {
 					if name == "x" {
-						w.things["b"] = thing{Name: "b", Ensure: new("present"), Color: new("green")}
+						m.things["b"] = thing{Name: "b", Ensure: new("present"), Color: new("green")}
 					}
 				}
 			},
@@ -75,7 +75,7 @@ func TestPrefetch(t *testing.T) {
 			want:  []string{"Crate/a InSync", "Thing/x Changed", "  created", "Crate/b InSync"},
 		}},
 		"missing batch results fail the whole batch": {listed: 1, scenario: scenario{
-			given: func(w *world) { given("a", "b")(w); w.short = 1 },
+			given: func(m *machine) { given("a", "b")(m); m.short = 1 },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},
 			want: []string{
@@ -86,29 +86,29 @@ func TestPrefetch(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := c.play(t)
-			if w.listed != c.listed {
-				t.Errorf("everything was read %d times, not %d", w.listed, c.listed)
+			m := c.play(t)
+			if m.listed != c.listed {
+				t.Errorf("everything was read %d times, not %d", m.listed, c.listed)
 			}
 		})
 	}
 }
 
 func TestBatchWriteWithMissingResultsFails(t *testing.T) {
-	w := newWorld()
-	w.short = 1
+	m := newMachine()
+	m.short = 1
 	want := []string{
 		"Leaf/a Failed", "  change of ensure from absent to present failed: provider hand returned 0 results for 1 resources (a bug in the provider)",
 	}
-	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{w.leaf(t, "a")}))); diff != "" {
+	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{m.leaf(t, "a")}))); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
 func TestBatchMessagesAreReportedPerResource(t *testing.T) {
-	w := newWorld()
-	w.notes = map[string]string{"b": "brings c along\n"}
-	items := func() []resource.Item { return []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)} }
+	m := newMachine()
+	m.notes = map[string]string{"b": "brings c along\n"}
+	items := func() []resource.Item { return []resource.Item{m.item(t, "Crate/a", red), m.item(t, "Crate/b", red)} }
 	want := []string{"Crate/a Noop", "  created (noop)", "Crate/b Noop", "  output: brings c along", "  created (noop)"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), noop))); diff != "" {
 		t.Errorf("a run that only reports (-want +got):\n%s", diff)

@@ -44,15 +44,15 @@ func (c checking) PreRunCheck(_ context.Context, h resource.Reader, wants []thin
 }
 
 // trees is a type with a check before a run.
-func (w *world) trees(check func(names []string) []error) *resource.Type[thing] {
-	typ := w.typ("Tree", []resource.Provider[thing]{checking{plain{w, "hand"}, check}})
+func (m *machine) trees(check func(names []string) []error) *resource.Type[thing] {
+	typ := m.typ("Tree", []resource.Provider[thing]{checking{plain{m, "hand"}, check}})
 	typ.PreRunCheck = true
 	return typ
 }
 
 func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
-	w := newWorld()
-	typ := w.trees(func(names []string) []error {
+	m := newMachine()
+	typ := m.trees(func(names []string) []error {
 		errs := make([]error, len(names))
 		for i, name := range names {
 			if name == "elm" || name == "fir" {
@@ -62,8 +62,8 @@ func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
 		return errs
 	})
 	items := []resource.Item{
-		w.item(t, "Thing/a", red), of(t, typ, "oak", red), of(t, typ, "elm", `{"color":"blue"}`), of(t, typ, "fir", `{"color":"blue"}`),
-		w.item(t, "Thing/z", red, "require:Tree/fir"),
+		m.item(t, "Thing/a", red), of(t, typ, "oak", red), of(t, typ, "elm", `{"color":"blue"}`), of(t, typ, "fir", `{"color":"blue"}`),
+		m.item(t, "Thing/z", red, "require:Tree/fir"),
 	}
 	report := transact(t, items)
 	want := []string{
@@ -79,8 +79,8 @@ func TestFailedPreRunCheckPreventsTheRun(t *testing.T) {
 	if message := "the run was stopped before its end: some checks before the run failed: Tree/elm, Tree/fir"; report.Status != "failed" || report.Message != message {
 		t.Errorf("the run %s: %s", report.Status, report.Message)
 	}
-	if len(w.log) > 0 {
-		t.Errorf("something was done: %q", w.log)
+	if len(m.log) > 0 {
+		t.Errorf("something was done: %q", m.log)
 	}
 	// What is not selected has no say.
 	report = transact(t, items[:3], func(tx *engine.Transaction) {
@@ -123,9 +123,9 @@ func TestPreRunCheckThatFailsIsNoObjection(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			typ := w.trees(tt.check)
-			report := transact(t, []resource.Item{of(t, typ, "oak", red), of(t, typ, "elm", red), w.item(t, "Thing/a", red)})
+			m := newMachine()
+			typ := m.trees(tt.check)
+			report := transact(t, []resource.Item{of(t, typ, "oak", red), of(t, typ, "elm", red), m.item(t, "Thing/a", red)})
 			if diff := cmp.Diff(tt.want, lines(report)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
@@ -134,9 +134,9 @@ func TestPreRunCheckThatFailsIsNoObjection(t *testing.T) {
 }
 
 func TestPreRunCheckThatTheEndOfTheRunInterruptsHasNotFailed(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	ctx, stop := context.WithCancel(t.Context())
-	typ := w.trees(func([]string) []error {
+	typ := m.trees(func([]string) []error {
 		stop()
 		return []error{context.Canceled}
 	})
@@ -152,18 +152,18 @@ func TestPreRunCheckThatTheEndOfTheRunInterruptsHasNotFailed(t *testing.T) {
 func TestPreRunCheckIsAskedOnceAboutAllThatHaveATurn(t *testing.T) {
 	for name, with := range map[string][]func(*engine.Transaction){"in an apply": nil, "in noop": {noop}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.suits["machine"] = errors.New("it is not here")
+			m := newMachine()
+			m.suits["machine"] = errors.New("it is not here")
 			var asked [][]string
-			typ := w.trees(func(names []string) []error {
-				if w.asked["robot"] > 0 || len(w.log) > 0 {
-					t.Errorf("before the checks, the robot was asked %d times, and the run did %q", w.asked["robot"], w.log)
+			typ := m.trees(func(names []string) []error {
+				if m.asked["robot"] > 0 || len(m.log) > 0 {
+					t.Errorf("before the checks, the robot was asked %d times, and the run did %q", m.asked["robot"], m.log)
 				}
 				asked = append(asked, names)
 				return make([]error, len(names))
 			})
-			typ.Providers = append(typ.Providers, checking{plain{w, "machine"}, nil})
-			other := w.typ("Bush", []resource.Provider[thing]{plain{w, "robot"}})
+			typ.Providers = append(typ.Providers, checking{plain{m, "machine"}, nil})
+			other := m.typ("Bush", []resource.Provider[thing]{plain{m, "robot"}})
 			items := []resource.Item{
 				of(t, other, "box", red), of(t, typ, "oak", red), of(t, typ, "elm", red), of(t, typ, "unselected", red), of(t, typ, "postponed", red),
 				of(t, typ, "invalid", red), of(t, typ, "unsuitable", red), of(t, typ, "asleep", red), of(t, typ, "unsupported", `{"size":1}`),
@@ -184,7 +184,7 @@ func TestPreRunCheckIsAskedOnceAboutAllThatHaveATurn(t *testing.T) {
 
 func TestSelfRefreshAfterChange(t *testing.T) {
 	for name, test := range map[string]struct {
-		given      func(*world)
+		given      func(*machine)
 		attributes string
 		with       []func(*engine.Transaction)
 		did, want  []string
@@ -210,23 +210,23 @@ func TestSelfRefreshAfterChange(t *testing.T) {
 			want: []string{"Mount/a Noop", "  created (noop)", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)"},
 		},
 		"later when a part of the change failed": {
-			given: func(w *world) { redA(w); w.fail["color a"] = errBroken }, attributes: `{"color":"blue","secret":"x"}`,
+			given: func(m *machine) { redA(m); m.fail["color a"] = errBroken }, attributes: `{"color":"blue","secret":"x"}`,
 			did: []string{"write a (color secret)"}, due: 1,
 			want: []string{"Mount/a Failed", "  change of color from red to blue failed: broken", "  changed secret"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
+			m, store := newMachine(), newMemory()
 			if test.given != nil {
-				test.given(w)
+				test.given(m)
 			}
-			typ := w.typ("Mount", []resource.Provider[thing]{plain{w, "hand"}})
+			typ := m.typ("Mount", []resource.Provider[thing]{plain{m, "hand"}})
 			typ.SelfRefresh = true
 			report := transact(t, []resource.Item{of(t, typ, "a", test.attributes)}, append(test.with, storing(store))...)
 			if diff := cmp.Diff(test.want, lines(report)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.did, w.log); diff != "" {
+			if diff := cmp.Diff(test.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 			if len(store.armed) != test.due {
@@ -236,4 +236,4 @@ func TestSelfRefreshAfterChange(t *testing.T) {
 	}
 }
 
-func redA(w *world) { w.things["a"] = redThing("a") }
+func redA(m *machine) { m.things["a"] = redThing("a") }

@@ -42,10 +42,10 @@ func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing
 }
 
 // leaves returns n red resources that may be read ahead, and the provider of their kind.
-func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
+func leaves(t *testing.T, m *machine, n int) ([]resource.Item, watched) {
 	t.Helper()
-	p := watched{plain{w, "hand"}, new(sync.Mutex), map[string]int{}}
-	typ := w.typ("Leaf", []resource.Provider[thing]{p})
+	p := watched{plain{m, "hand"}, new(sync.Mutex), map[string]int{}}
+	typ := m.typ("Leaf", []resource.Provider[thing]{p})
 	typ.ReadAhead = true
 	kind := bound.Kind(typ)
 	items := make([]resource.Item, n)
@@ -56,7 +56,7 @@ func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
 			t.Fatal(err)
 		}
 		items[i] = resource.Item{Ref: ref, Resource: r}
-		w.things[ref.Name] = redThing(ref.Name)
+		m.things[ref.Name] = redThing(ref.Name)
 	}
 	return items, p
 }
@@ -64,8 +64,8 @@ func leaves(t *testing.T, w *world, n int) ([]resource.Item, watched) {
 func TestReadingAhead(t *testing.T) {
 	const n = 300
 	t.Run("reads each resource once, before its turn, and shared data once", func(t *testing.T) {
-		w := newWorld()
-		items, p := leaves(t, w, n)
+		m := newMachine()
+		items, p := leaves(t, m, n)
 		var before int // reads when the first resource ended
 		result := transact(t, items, func(tx *engine.Transaction) {
 			tx.Observe = func(res report.ResourceReport) {
@@ -86,16 +86,16 @@ func TestReadingAhead(t *testing.T) {
 		}
 	})
 	t.Run("is invalidated by a write", func(t *testing.T) {
-		w := newWorld()
-		items, _ := leaves(t, w, n)
-		w.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("blue")}
-		w.onWrite = func(name string) { // the first change undoes another resource
+		m := newMachine()
+		items, _ := leaves(t, m, n)
+		m.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("blue")}
+		m.onWrite = func(name string) { // the first change undoes another resource
 			if name == "l005" {
-				w.things["l007"] = thing{Name: "l007", Ensure: new("present"), Color: new("green")}
+				m.things["l007"] = thing{Name: "l007", Ensure: new("present"), Color: new("green")}
 			}
 		}
 		result := transact(t, items)
-		if diff := cmp.Diff([]string{"write l005 (color)", "write l007 (color)"}, w.log); diff != "" {
+		if diff := cmp.Diff([]string{"write l005 (color)", "write l007 (color)"}, m.log); diff != "" {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 		if result.Counts.Changed != 2 || result.Counts.InSync != n-2 {
@@ -103,24 +103,24 @@ func TestReadingAhead(t *testing.T) {
 		}
 	})
 	t.Run("is invalidated for a resource that waits for a later one", func(t *testing.T) {
-		w := newWorld()
-		items, _ := leaves(t, w, n)
+		m := newMachine()
+		items, _ := leaves(t, m, n)
 		items[5].Require = []resource.Ref{items[n-1].Ref}
-		w.things["l299"] = thing{Name: "l299", Ensure: new("present"), Color: new("blue")}
-		w.onWrite = func(name string) {
+		m.things["l299"] = thing{Name: "l299", Ensure: new("present"), Color: new("blue")}
+		m.onWrite = func(name string) {
 			if name == "l299" {
-				w.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("green")}
+				m.things["l005"] = thing{Name: "l005", Ensure: new("present"), Color: new("green")}
 			}
 		}
 		transact(t, items)
-		if diff := cmp.Diff([]string{"write l299 (color)", "write l005 (color)"}, w.log); diff != "" {
+		if diff := cmp.Diff([]string{"write l299 (color)", "write l005 (color)"}, m.log); diff != "" {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("is cheap if everything changes", func(t *testing.T) {
-		w := newWorld()
-		items, p := leaves(t, w, n)
-		clear(w.things)
+		m := newMachine()
+		items, p := leaves(t, m, n)
+		clear(m.things)
 		result := transact(t, items)
 		delete(p.reads, "glance")
 		total := 0
@@ -133,10 +133,10 @@ func TestReadingAhead(t *testing.T) {
 		}
 	})
 	t.Run("retries a missing provider", func(t *testing.T) {
-		w := newWorld()
-		w.suits["tool"] = errBroken
-		w.onWrite = func(string) { delete(w.suits, "tool") }
-		typ := w.typ("Leaf", []resource.Provider[thing]{plain{w, "hand"}, plain{w, "tool"}})
+		m := newMachine()
+		m.suits["tool"] = errBroken
+		m.onWrite = func(string) { delete(m.suits, "tool") }
+		typ := m.typ("Leaf", []resource.Provider[thing]{plain{m, "hand"}, plain{m, "tool"}})
 		typ.ReadAhead = true
 		leaf := func(name, provider string) resource.Item {
 			r, err := bound.Kind(typ).Bind(resource.Ref{Kind: "Leaf", Name: name}, json.RawMessage(red))
@@ -145,19 +145,19 @@ func TestReadingAhead(t *testing.T) {
 			}
 			return resource.Item{Ref: r.Ref(), Resource: r, Provider: provider}
 		}
-		transact(t, []resource.Item{leaf("a", "hand"), leaf("b", "tool"), w.item(t, "Thing/x", red)})
-		if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)", "write x (ensure)"}, w.log); diff != "" {
+		transact(t, []resource.Item{leaf("a", "hand"), leaf("b", "tool"), m.item(t, "Thing/x", red)})
+		if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)", "write x (ensure)"}, m.log); diff != "" {
 			t.Errorf("what was done (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("is limited to types that allow it and resources that have not ended", func(t *testing.T) {
-		w := newWorld()
-		items, p := leaves(t, w, 3)
+		m := newMachine()
+		items, p := leaves(t, m, 3)
 		items[0].Require = []resource.Ref{items[2].Ref}
-		w.things["x"] = redThing("x")
-		w.things["l001"] = colored("blue")
-		w.onWrite = func(string) { w.things["x"] = colored("green") }
-		items = []resource.Item{items[0], items[1], invalid("Leaf/y"), w.item(t, "Thing/x", red), items[2]}
+		m.things["x"] = redThing("x")
+		m.things["l001"] = colored("blue")
+		m.onWrite = func(string) { m.things["x"] = colored("green") }
+		items = []resource.Item{items[0], items[1], invalid("Leaf/y"), m.item(t, "Thing/x", red), items[2]}
 		want := []string{
 			"Leaf/l001 Changed", "  color changed blue to red", "Leaf/y Failed", "  broken",
 			"Thing/x Changed", "  color changed green to red", "Leaf/l002 InSync", "Leaf/l000 InSync",
@@ -171,17 +171,17 @@ func TestReadingAhead(t *testing.T) {
 		}
 	})
 	t.Run("fails no resource before its turn", func(t *testing.T) {
-		w := newWorld()
-		items, _ := leaves(t, w, 3)
-		w.things["l000"] = thing{Name: "l000", Ensure: new("present"), Color: new("blue")}
-		w.fail["read l002"] = errBroken
-		w.onWrite = func(string) { delete(w.fail, "read l002") }
+		m := newMachine()
+		items, _ := leaves(t, m, 3)
+		m.things["l000"] = thing{Name: "l000", Ensure: new("present"), Color: new("blue")}
+		m.fail["read l002"] = errBroken
+		m.onWrite = func(string) { delete(m.fail, "read l002") }
 		want := []string{"Leaf/l000 Changed", "  color changed blue to red", "Leaf/l001 InSync", "Leaf/l002 InSync"}
 		if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
-		w.fail["read l002"] = errBroken
-		items, _ = leaves(t, w, 3)
+		m.fail["read l002"] = errBroken
+		items, _ = leaves(t, m, 3)
 		if got := strings.Join(lines(transact(t, items)), "\n"); !strings.Contains(got, "Leaf/l002 Failed") {
 			t.Errorf("a state that can't be read at its turn: %s", got)
 		}
@@ -189,10 +189,10 @@ func TestReadingAhead(t *testing.T) {
 }
 
 func TestBatchWriteTimeIsDividedAmongResources(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	now := stoodStill()
-	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
-	result := transact(t, []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red)}, func(tx *engine.Transaction) {
+	m.onWrite = func(string) { now = now.Add(2 * time.Second) }
+	result := transact(t, []resource.Item{m.item(t, "Crate/a", red), m.item(t, "Crate/b", red)}, func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { return now }
 	})
 	for _, res := range result.Resources {
@@ -203,8 +203,8 @@ func TestBatchWriteTimeIsDividedAmongResources(t *testing.T) {
 }
 
 func TestBatchReadTimeIsDividedAmongResources(t *testing.T) {
-	w := newWorld()
-	items, p := leaves(t, w, 3)
+	m := newMachine()
+	items, p := leaves(t, m, 3)
 	result := transact(t, items, func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { // each of them takes two seconds to read
 			p.mu.Lock()
@@ -233,8 +233,8 @@ func (p careful) WriteAll(ctx context.Context, h resource.Writer, writes []resou
 }
 
 func TestStoppedRunStartsNoMoreOfABatch(t *testing.T) {
-	w := newWorld()
-	kind := bound.Kind(w.typ("Leaf", []resource.Provider[thing]{careful{plain{w, "hand"}}}))
+	m := newMachine()
+	kind := bound.Kind(m.typ("Leaf", []resource.Provider[thing]{careful{plain{m, "hand"}}}))
 	var items []resource.Item
 	for _, name := range []string{"a", "b", "c", "d"} {
 		ref := resource.Ref{Kind: "Leaf", Name: name}
@@ -245,7 +245,7 @@ func TestStoppedRunStartsNoMoreOfABatch(t *testing.T) {
 		items = append(items, resource.Item{Ref: ref, Resource: r})
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	w.onWrite = func(name string) {
+	m.onWrite = func(name string) {
 		if name == "b" {
 			stop()
 		}
@@ -261,7 +261,7 @@ func TestStoppedRunStartsNoMoreOfABatch(t *testing.T) {
 	if diff := cmp.Diff(want, lines(result)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"write a (ensure)", "write b (ensure)"}, m.log); diff != "" {
 		t.Errorf("what was done (-want +got):\n%s", diff)
 	}
 }

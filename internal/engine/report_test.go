@@ -24,31 +24,31 @@ func (p slow) Read(ctx context.Context, h resource.Reader, want thing) (thing, e
 }
 
 // eventful has every state that a resource can end in, and every status that an event can have.
-func eventful(t *testing.T, w *world, now *time.Time) []resource.Item {
+func eventful(t *testing.T, m *machine, now *time.Time) []resource.Item {
 	t.Helper()
-	tree := w.typ("Tree", []resource.Provider[thing]{slow{plain{w, "hand"}, now}})
+	tree := m.typ("Tree", []resource.Provider[thing]{slow{plain{m, "hand"}, now}})
 	tree.Properties[1].Diff = func(is, want thing) string { return "-" + *is.Color + "\n+" + *want.Color }
 	for _, name := range []string{"a", "oak", "s", "f", "h"} {
-		w.things[name] = redThing(name)
+		m.things[name] = redThing(name)
 	}
-	*w.things["oak"].Color, *w.things["f"].Color = "green", "green"
-	w.fail["secret f"] = errBroken
+	*m.things["oak"].Color, *m.things["f"].Color = "green", "green"
+	m.fail["secret f"] = errBroken
 	items := []resource.Item{
-		w.item(t, "Thing/a", red), of(t, tree, "oak", red), w.item(t, "Nest/n", red), w.item(t, "Thing/s", red, "subscribe:Tree/oak"),
-		w.item(t, "Thing/p", red), w.item(t, "Thing/f", `{"color":"red","secret":"hush"}`), w.item(t, "Thing/g", red, "require:Thing/f"),
-		w.auditing(t, w.item(t, "Thing/h", `{}`), "color"), act(t, w, "x"),
+		m.item(t, "Thing/a", red), of(t, tree, "oak", red), m.item(t, "Nest/n", red), m.item(t, "Thing/s", red, "subscribe:Tree/oak"),
+		m.item(t, "Thing/p", red), m.item(t, "Thing/f", `{"color":"red","secret":"hush"}`), m.item(t, "Thing/g", red, "require:Thing/f"),
+		m.auditing(t, m.item(t, "Thing/h", `{}`), "color"), act(t, m, "x"),
 	}
 	items[2].LogLevel, items[4].Noop = resource.LevelInfo, new(true)
 	return items
 }
 
 func TestReportCoversTheWholeRun(t *testing.T) {
-	w, store, now := newWorld(), newMemory(), stoodStill()
-	w.onWrite = func(string) { now = now.Add(2 * time.Second) }
+	m, store, now := newMachine(), newMemory(), stoodStill()
+	m.onWrite = func(string) { now = now.Add(2 * time.Second) }
 	store.observed[resource.Ref{Kind: "Tree", Name: "oak"}] = map[string]string{"color": "red"}
 	store.audited[resource.Ref{Kind: "Thing", Name: "h"}] = map[string]string{"color": "blue"}
 
-	got := transact(t, eventful(t, w, &now), storing(store), func(tx *engine.Transaction) {
+	got := transact(t, eventful(t, m, &now), storing(store), func(tx *engine.Transaction) {
 		tx.Now = func() time.Time { return now }
 		tx.HostName, tx.Digest = "web-1", "sha256-aa"
 		tx.Before = map[string]time.Duration{report.FactGeneration: 3 * time.Second, report.ConfigRetrieval: time.Second}
@@ -119,12 +119,12 @@ func TestReportStatus(t *testing.T) {
 		"something would be refreshed":      {color: "red", due: true, noop: true, want: "unchanged"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
-			w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: &test.color}
+			m, store := newMachine(), newMemory()
+			m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: &test.color}
 			if test.due {
 				store.armed[resource.Ref{Kind: "Thing", Name: "s"}] = 1
 			}
-			got := transact(t, []resource.Item{w.item(t, "Thing/s", red)}, storing(store), func(tx *engine.Transaction) { tx.Noop = test.noop })
+			got := transact(t, []resource.Item{m.item(t, "Thing/s", red)}, storing(store), func(tx *engine.Transaction) { tx.Noop = test.noop })
 			if got.Status != test.want || got.Noop != test.noop {
 				t.Errorf("the run is %s, noop %t", got.Status, got.Noop)
 			}

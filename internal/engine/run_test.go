@@ -22,41 +22,41 @@ var (
 
 // A run is one scenario: the current and the desired state, the writes and the report.
 type scenario struct {
-	given func(w *world)
+	given func(m *machine)
 	items [][]string // ref, attributes, edges
 	with  []func(*engine.Transaction)
 	did   []string
 	want  []string
 }
 
-// play runs a scenario and returns the resulting world.
-func (s scenario) play(t *testing.T) *world {
+// play runs a scenario and returns the resulting machine.
+func (s scenario) play(t *testing.T) *machine {
 	t.Helper()
-	w := newWorld()
+	m := newMachine()
 	if s.given != nil {
-		s.given(w)
+		s.given(m)
 	}
 	var items []resource.Item
 	for _, i := range s.items {
-		items = append(items, w.item(t, i[0], i[1], i[2:]...))
+		items = append(items, m.item(t, i[0], i[1], i[2:]...))
 	}
 	result := transact(t, items, s.with...)
 	if diff := cmp.Diff(s.want, lines(result)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(s.did, w.log); diff != "" {
+	if diff := cmp.Diff(s.did, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
-	return w
+	return m
 }
 
 const red = `{"ensure":"present","color":"red"}`
 
 func TestRun(t *testing.T) {
-	there := func(names ...string) func(*world) {
-		return func(w *world) {
+	there := func(names ...string) func(*machine) {
+		return func(m *machine) {
 			for _, n := range names {
-				w.things[n] = thing{Name: n, Ensure: new("present"), Color: new("red")}
+				m.things[n] = thing{Name: n, Ensure: new("present"), Color: new("red")}
 			}
 		}
 	}
@@ -80,10 +80,10 @@ func TestRun(t *testing.T) {
 			want:  []string{"Thing/a InSync"},
 		},
 		"a failed resource sends no events and its dependents are skipped, on and on": {
-			given: func(w *world) {
-				there("a", "s", "z")(w)
-				w.fail["size a"] = errBroken
-				w.fail["color a"] = errBroken
+			given: func(m *machine) {
+				there("a", "s", "z")(m)
+				m.fail["size a"] = errBroken
+				m.fail["color a"] = errBroken
 			},
 			items: [][]string{
 				{"Thing/a", `{"color":"blue"}`, "notify:Thing/s"},
@@ -100,9 +100,9 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a failure names its reason after no more than the beginning of long values": {
-			given: func(w *world) {
-				there("a")(w)
-				w.fail["color a"] = errBroken
+			given: func(m *machine) {
+				there("a")(m)
+				m.fail["color a"] = errBroken
 			},
 			items: [][]string{{"Thing/a", `{"color":"` + strings.Repeat("blue", 20) + `"}`}},
 			did:   []string{"write a (color)"},
@@ -132,13 +132,13 @@ func TestRun(t *testing.T) {
 			want:  []string{"Thing/a Changed", "  created", "Thing/s Changed", "  created"},
 		},
 		"a stopped service is not restarted": {
-			given: func(w *world) { there("s")(w); w.idle["s"] = true },
+			given: func(m *machine) { there("s")(m); m.idle["s"] = true },
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red}},
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Changed", "  created", "Thing/s InSync"},
 		},
 		"a failed refresh fails the resource and skips its dependents": {
-			given: func(w *world) { there("s")(w); w.fail["refresh s"] = errBroken },
+			given: func(m *machine) { there("s")(m); m.fail["refresh s"] = errBroken },
 			items: [][]string{{"Thing/a", red, "notify:Thing/s"}, {"Thing/s", red, "before:Thing/t"}, {"Thing/t", red}},
 			did:   []string{"write a (ensure)", "refresh s"},
 			want: []string{
@@ -215,7 +215,7 @@ func TestRun(t *testing.T) {
 			want: []string{"Thing/a Changed", "  created", "Thing/b Changed", "  created", "Thing/c Changed", "  created"},
 		},
 		"automatic relations that want each other first both give way": {
-			given: func(w *world) { w.fail["write a"] = errBroken },
+			given: func(m *machine) { m.fail["write a"] = errBroken },
 			items: [][]string{{"Thing/a", `{"ensure":"present","near":["b"]}`}, {"Thing/b", `{"ensure":"present","near":["a"]}`}},
 			did:   []string{"write a (ensure)", "write b (ensure)"},
 			want:  []string{"Thing/a Failed", "  change of ensure from absent to present failed: broken", "Thing/b Changed", "  created"},
@@ -243,18 +243,18 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a state that can't be read fails the resource": {
-			given: func(w *world) { w.fail["read a"] = errBroken },
+			given: func(m *machine) { m.fail["read a"] = errBroken },
 			items: [][]string{{"Thing/a", red}},
 			want:  []string{"Thing/a Failed", "  cannot read the present state: broken"},
 		},
 		"a write that took no effect fails the resource": {
-			given: func(w *world) { w.forgets["a"] = true },
+			given: func(m *machine) { m.forgets["a"] = true },
 			items: [][]string{{"Thing/a", red}},
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Failed", "  the change did not take effect: ensure is absent, should be present"},
 		},
 		"a failed property does not fail the others": {
-			given: func(w *world) { there("a")(w); w.fail["color a"] = errBroken },
+			given: func(m *machine) { there("a")(m); m.fail["color a"] = errBroken },
 			items: [][]string{{"Thing/a", `{"color":"blue","secret":"hush"}`}},
 			did:   []string{"write a (color secret)"},
 			want: []string{
@@ -262,7 +262,7 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"resources that are ready together are written together, and the failing one is identified": {
-			given: func(w *world) { w.fail["write b"] = errBroken },
+			given: func(m *machine) { m.fail["write b"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}, {"Crate/b", red}, {"Crate/c", red, "require:Thing/x"}, {"Crate/d", red}},
 			did:   []string{"write together a b d", "write x (ensure)", "write together c"},
 			want: []string{
@@ -272,7 +272,10 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"each of several properties that fail has its own error": {
-			given: func(w *world) { there("a")(w); w.fail["color a"], w.fail["secret a"] = errBroken, errors.New("leaky") },
+			given: func(m *machine) {
+				there("a")(m)
+				m.fail["color a"], m.fail["secret a"] = errBroken, errors.New("leaky")
+			},
 			items: [][]string{{"Thing/a", `{"color":"blue","secret":"hush"}`}},
 			did:   []string{"write a (color secret)"},
 			want: []string{
@@ -290,16 +293,16 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a change that can't be verified fails the resource": {
-			given: func(w *world) { w.onWrite = func(string) { w.fail["read a"] = errBroken } },
+			given: func(m *machine) { m.onWrite = func(string) { m.fail["read a"] = errBroken } },
 			items: [][]string{{"Thing/a", red}},
 			did:   []string{"write a (ensure)"},
 			want:  []string{"Thing/a Failed", "  cannot verify the change: cannot read the present state: broken"},
 		},
 		"a bug of a provider fails the resource alone": {
-			given: func(w *world) {
-				there("s", "n")(w)
+			given: func(m *machine) {
+				there("s", "n")(m)
 				for _, verb := range []string{"read a", "write b", "refresh s", "generate n", "list truck"} {
-					w.fail[verb] = errBug
+					m.fail[verb] = errBug
 				}
 			},
 			items: [][]string{{"Thing/a", red}, {"Thing/b", red}, {"Thing/c", red, "notify:Thing/s"}, {"Thing/s", red}, {"Nest/n", red}, {"Crate/d", red}, {"Thing/e", red}},
@@ -315,13 +318,13 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a panic while choosing a provider fails only that resource": {
-			given: func(w *world) { w.suits["truck"] = errBug },
+			given: func(m *machine) { m.suits["truck"] = errBug },
 			items: [][]string{{"Crate/a", red}, {"Thing/b", red}},
 			did:   []string{"write b (ensure)"},
 			want:  []string{"Crate/a Failed", "  the provider panicked (a bug in the provider): bug", "Thing/b Changed", "  created"},
 		},
 		"a prefetch that fails fails only the resources of its provider": {
-			given: func(w *world) { w.fail["list truck"] = errBroken },
+			given: func(m *machine) { m.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Crate/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)"},
 			want: []string{
@@ -331,7 +334,7 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a prefetch is that of a kind, also where another has a provider of the same name": {
-			given: func(w *world) { w.fail["list truck"] = errBroken },
+			given: func(m *machine) { m.fail["list truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Barrel/b", red}},
 			want: []string{
 				"Crate/a Failed", "  cannot read the present state: broken",
@@ -339,28 +342,28 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a provider that appears during the run is awaited": {
-			given: func(w *world) {
-				w.suits["truck"] = errBroken
-				w.onWrite = func(string) { w.suits["truck"] = nil }
+			given: func(m *machine) {
+				m.suits["truck"] = errBroken
+				m.onWrite = func(string) { m.suits["truck"] = nil }
 			},
 			items: [][]string{{"Crate/a", red}, {"Thing/b", red}},
 			did:   []string{"write b (ensure)", "write together a"},
 			want:  []string{"Thing/b Changed", "  created", "Crate/a Changed", "  created"},
 		},
 		"a provider is awaited as long as others appear": {
-			given: func(w *world) {
+			given: func(m *machine) {
 				next := map[string]string{"c": "bird", "b": "truck"}
-				w.suits["bird"], w.suits["truck"] = errBroken, errBroken
-				w.onWrite = func(name string) { w.suits[next[name]] = nil }
+				m.suits["bird"], m.suits["truck"] = errBroken, errBroken
+				m.onWrite = func(name string) { m.suits[next[name]] = nil }
 			},
 			items: [][]string{{"Crate/a", red}, {"Nest/b", red}, {"Thing/c", red}},
 			did:   []string{"write c (ensure)", "write b (ensure)", "write together a"},
 			want:  []string{"Thing/c Changed", "  created", "Nest/b Changed", "  created", "Crate/a Changed", "  created"},
 		},
 		"a provider that goes away during the run is used no more": {
-			given: func(w *world) {
-				w.suits["tool"] = errBroken
-				w.onWrite = func(string) { w.suits["hand"] = errors.New("gone") }
+			given: func(m *machine) {
+				m.suits["tool"] = errBroken
+				m.onWrite = func(string) { m.suits["hand"] = errors.New("gone") }
 			},
 			items: [][]string{{"Thing/a", red}, {"Thing/b", red}},
 			did:   []string{"write a (ensure)"},
@@ -370,7 +373,7 @@ func TestRun(t *testing.T) {
 			},
 		},
 		"a provider that never comes fails the resource with every reason": {
-			given: func(w *world) { w.suits["hand"], w.suits["tool"] = errBroken, errors.New("not here") },
+			given: func(m *machine) { m.suits["hand"], m.suits["tool"] = errBroken, errors.New("not here") },
 			items: [][]string{{"Thing/a", red}, {"Crate/b", red}},
 			did:   []string{"write together b"},
 			want: []string{
@@ -384,9 +387,9 @@ func TestRun(t *testing.T) {
 }
 
 func TestPrefetchIsPerProvider(t *testing.T) {
-	w := newWorld()
-	w.fail["list truck"] = errBroken
-	typ := w.typ("Box", []resource.Provider[thing]{batching{plain{w, "truck"}}, batching{plain{w, "cart"}}})
+	m := newMachine()
+	m.fail["list truck"] = errBroken
+	typ := m.typ("Box", []resource.Provider[thing]{batching{plain{m, "truck"}}, batching{plain{m, "cart"}}})
 	items := []resource.Item{of(t, typ, "a", red), of(t, typ, "b", red)}
 	items[1].Provider = "cart"
 	want := []string{"Box/a Failed", "  cannot read the present state: broken", "Box/b Changed", "  created"}
@@ -396,12 +399,12 @@ func TestPrefetchIsPerProvider(t *testing.T) {
 }
 
 func TestResourceNoopOverridesRunNoop(t *testing.T) {
-	w := newWorld()
-	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
+	m := newMachine()
+	a, b := m.item(t, "Thing/a", red), m.item(t, "Thing/b", red)
 	a.Noop, b.Noop = new(false), new(true)
 	want := []string{"Thing/a Changed", "  created", "Thing/b Noop", "  created (noop)"}
 	for what, with := range map[string][]func(*engine.Transaction){"a run that applies": nil, "a run that only reports": {noop}} {
-		clear(w.things)
+		clear(m.things)
 		if diff := cmp.Diff(want, lines(transact(t, []resource.Item{a, b}, with...))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
@@ -409,23 +412,23 @@ func TestResourceNoopOverridesRunNoop(t *testing.T) {
 }
 
 func TestASecondRunChangesNothing(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	items := func() []resource.Item {
-		return []resource.Item{w.item(t, "Crate/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red), w.item(t, "Crate/c", red)}
+		return []resource.Item{m.item(t, "Crate/a", red, "notify:Thing/b"), m.item(t, "Thing/b", red), m.item(t, "Crate/c", red)}
 	}
 	transact(t, items())
-	w.log, w.listed = nil, 0
+	m.log, m.listed = nil, 0
 	second := transact(t, items())
-	if second.Status != "unchanged" || second.Counts != (report.Counts{Total: 3, InSync: 3}) || w.log != nil || w.listed != 1 {
-		t.Errorf("status %s, counts %+v, done %v, listed %d times", second.Status, second.Counts, w.log, w.listed)
+	if second.Status != "unchanged" || second.Counts != (report.Counts{Total: 3, InSync: 3}) || m.log != nil || m.listed != 1 {
+		t.Errorf("status %s, counts %+v, done %v, listed %d times", second.Status, second.Counts, m.log, m.listed)
 	}
 }
 
 func TestRunInSyncSyncsNothingToDisk(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	for range 2 {
 		store.synced = 0
-		transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/b"), w.item(t, "Thing/b", red)}, storing(store))
+		transact(t, []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/b"), m.item(t, "Thing/b", red)}, storing(store))
 	}
 	if store.synced != 0 {
 		t.Errorf("%d times", store.synced)
@@ -434,39 +437,39 @@ func TestRunInSyncSyncsNothingToDisk(t *testing.T) {
 
 func TestProviderIsChosenAgainOnlyAfterAWrite(t *testing.T) {
 	for name, test := range map[string]struct {
-		given func(*world)
+		given func(*machine)
 		items [][]string
 		want  map[string]int
 	}{
 		"one that can work, for all of its kind": {
-			given: func(w *world) {
+			given: func(m *machine) {
 				for _, name := range []string{"a", "b", "c"} {
-					w.things[name] = redThing(name)
+					m.things[name] = redThing(name)
 				}
 			},
 			items: [][]string{{"Thing/a", red}, {"Thing/b", red}, {"Thing/c", red}},
 			want:  map[string]int{"hand": 1, "tool": 1},
 		},
 		"one that can't, where nothing is written": {
-			given: func(w *world) { w.suits["truck"] = errBroken; w.things["x"] = redThing("x") },
+			given: func(m *machine) { m.suits["truck"] = errBroken; m.things["x"] = redThing("x") },
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}},
 			want:  map[string]int{"truck": 1, "hand": 1, "tool": 1},
 		},
 		"one that can't, where something is": {
-			given: func(w *world) { w.suits["truck"] = errBroken },
+			given: func(m *machine) { m.suits["truck"] = errBroken },
 			items: [][]string{{"Crate/a", red}, {"Thing/x", red}},
 			want:  map[string]int{"truck": 2, "hand": 1, "tool": 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			test.given(w)
+			m := newMachine()
+			test.given(m)
 			var items []resource.Item
 			for _, i := range test.items {
-				items = append(items, w.item(t, i[0], i[1]))
+				items = append(items, m.item(t, i[0], i[1]))
 			}
 			transact(t, items)
-			if diff := cmp.Diff(test.want, w.asked); diff != "" {
+			if diff := cmp.Diff(test.want, m.asked); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
@@ -474,25 +477,25 @@ func TestProviderIsChosenAgainOnlyAfterAWrite(t *testing.T) {
 }
 
 func TestProviderReadsAllResourcesInOneCall(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		w.things[name] = redThing(name)
+		m.things[name] = redThing(name)
 	}
 	transact(t, []resource.Item{
-		w.item(t, "Crate/a", red), w.item(t, "Thing/b", red), w.item(t, "Crate/c", red, "require:Thing/b"), w.item(t, "Barrel/d", red),
+		m.item(t, "Crate/a", red), m.item(t, "Thing/b", red), m.item(t, "Crate/c", red, "require:Thing/b"), m.item(t, "Barrel/d", red),
 	})
-	if w.listed != 2 { // of the crates and of the barrel
-		t.Errorf("listed %d times", w.listed)
+	if m.listed != 2 { // of the crates and of the barrel
+		t.Errorf("listed %d times", m.listed)
 	}
 }
 
 func TestOnlyDriftIsCorrective(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	run := func(color string, with ...func(*engine.Transaction)) []string {
-		item := w.item(t, "Thing/a", `{"ensure":"present","color":"`+color+`"}`)
+		item := m.item(t, "Thing/a", `{"ensure":"present","color":"`+color+`"}`)
 		return lines(transact(t, []resource.Item{item}, append(with, storing(store))...))
 	}
-	drift := func() { w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")} }
+	drift := func() { m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")} }
 	check := func(what string, got []string, want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -504,7 +507,7 @@ func TestOnlyDriftIsCorrective(t *testing.T) {
 	drift()
 	check("drift seen in noop", run("blue", noop), "Thing/a Noop", "  color changed green to blue (noop) (corrective)")
 	check("drift after noop", run("blue"), "Thing/a Changed", "  color changed green to blue (corrective)")
-	delete(w.things, "a")
+	delete(m.things, "a")
 	check("removed by hand", run("blue"), "Thing/a Changed", "  created (corrective)")
 	drift()
 	check("drift that is the new intention", run("green"), "Thing/a InSync")
@@ -512,14 +515,14 @@ func TestOnlyDriftIsCorrective(t *testing.T) {
 }
 
 func TestMissedRefreshIsPendingInTheNextRun(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	m, store := newMachine(), newMemory()
+	m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
-		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+		return []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)}
 	}
-	w.fail["refresh s"] = errBroken
+	m.fail["refresh s"] = errBroken
 	transact(t, items(), storing(store))
-	delete(w.fail, "refresh s")
+	delete(m.fail, "refresh s")
 	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
 		t.Error(diff)
@@ -533,21 +536,21 @@ func TestMissedRefreshIsPendingInTheNextRun(t *testing.T) {
 }
 
 func TestRefreshIsStoredBeforeTheChangeThatCausesIt(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["s"] = redThing("s")
+	m, store := newMachine(), newMemory()
+	m.things["s"] = redThing("s")
 	var due int
-	w.onWrite = func(string) { due = len(store.armed) }
-	transact(t, []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}, storing(store))
+	m.onWrite = func(string) { due = len(store.armed) }
+	transact(t, []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)}, storing(store))
 	if due != 1 {
 		t.Errorf("%d refreshes were on disk when the host was changed", due)
 	}
 }
 
 func TestStoppedRunFinishesTheCurrentResource(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	ctx, stop := context.WithCancel(t.Context())
-	w.onWrite = func(string) { stop() }
-	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	m.onWrite = func(string) { stop() }
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -558,10 +561,10 @@ func TestStoppedRunFinishesTheCurrentResource(t *testing.T) {
 }
 
 func TestRunFailsAfterTimeout(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	ctx, stop := context.WithCancelCause(t.Context())
-	w.onWrite = func(string) { stop(errors.New("an hour is over")) }
-	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)})
+	m.onWrite = func(string) { stop(errors.New("an hour is over")) }
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,21 +578,21 @@ func TestRunFailsAfterTimeout(t *testing.T) {
 }
 
 func TestUnselectedResourcesAreSkippedWithoutBlockingOthers(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	only := func(tx *engine.Transaction) {
 		tx.Selected = func(i resource.Item) bool { return i.Ref.Name == "b" }
 	}
-	got := lines(transact(t, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/a")}, only))
+	got := lines(transact(t, []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red, "require:Thing/a")}, only))
 	if diff := cmp.Diff([]string{"Thing/a Skipped", "  not selected", "Thing/b Changed", "  created"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Secret: new("s3cr3t-old")}
-	w.fail["secret a"] = errors.New("no")
-	result := transact(t, []resource.Item{w.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
+	m, store := newMachine(), newMemory()
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Secret: new("s3cr3t-old")}
+	m.fail["secret a"] = errors.New("no")
+	result := transact(t, []resource.Item{m.item(t, "Thing/a", `{"secret":"s3cr3t-new"}`)}, storing(store))
 	raw, err := json.Marshal(result)
 	if err != nil {
 		t.Fatal(err)
@@ -612,15 +615,15 @@ func TestSecretsStayOutOfTheReportAndTheStore(t *testing.T) {
 }
 
 func TestPartialChangeOfFailedResourceLeavesRefreshPending(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")}
-	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	m, store := newMachine(), newMemory()
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")}
+	m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
-		return []resource.Item{w.item(t, "Thing/a", `{"color":"blue","secret":"hush"}`, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+		return []resource.Item{m.item(t, "Thing/a", `{"color":"blue","secret":"hush"}`, "notify:Thing/s"), m.item(t, "Thing/s", red)}
 	}
-	w.fail["secret a"] = errBroken
+	m.fail["secret a"] = errBroken
 	transact(t, items(), storing(store))
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("hush")} // fixed by hand
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("hush")} // fixed by hand
 	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
 		t.Error(diff)
@@ -628,14 +631,14 @@ func TestPartialChangeOfFailedResourceLeavesRefreshPending(t *testing.T) {
 }
 
 func TestFailureWithoutChangeRefreshesNothing(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	m, store := newMachine(), newMemory()
+	m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	items := func() []resource.Item {
-		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+		return []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)}
 	}
-	w.fail["write a"] = errBroken
+	m.fail["write a"] = errBroken
 	transact(t, items(), storing(store))
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")} // made by hand
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red")} // made by hand
 	want := []string{"Thing/a InSync", "Thing/s InSync"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
 		t.Error(diff)
@@ -643,15 +646,15 @@ func TestFailureWithoutChangeRefreshesNothing(t *testing.T) {
 }
 
 func TestPendingRefreshSurvivesAbsenceFromTheCatalog(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
-	w.fail["refresh s"] = errBroken
+	m, store := newMachine(), newMemory()
+	m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	m.fail["refresh s"] = errBroken
 	both := func() []resource.Item {
-		return []resource.Item{w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)}
+		return []resource.Item{m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)}
 	}
 	transact(t, both(), storing(store))
-	transact(t, []resource.Item{w.item(t, "Thing/a", red)}, storing(store))
-	delete(w.fail, "refresh s")
+	transact(t, []resource.Item{m.item(t, "Thing/a", red)}, storing(store))
+	delete(m.fail, "refresh s")
 	want := []string{"Thing/a InSync", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, both(), storing(store)))); diff != "" {
 		t.Error(diff)
@@ -659,8 +662,8 @@ func TestPendingRefreshSurvivesAbsenceFromTheCatalog(t *testing.T) {
 }
 
 func TestRemovedResourcesAreForgottenExceptInNoop(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	a, b := w.item(t, "Thing/a", red), w.item(t, "Thing/b", red)
+	m, store := newMachine(), newMemory()
+	a, b := m.item(t, "Thing/a", red), m.item(t, "Thing/b", red)
 	transact(t, []resource.Item{a, b}, storing(store))
 	transact(t, []resource.Item{b}, storing(store))
 	transact(t, nil, storing(store), noop)
@@ -670,19 +673,19 @@ func TestRemovedResourcesAreForgottenExceptInNoop(t *testing.T) {
 }
 
 func TestResourceAppliedInNoopRunIsRefreshedOnce(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	items := func() []resource.Item {
-		a, s := w.item(t, "Thing/a", red, "notify:Thing/s"), w.item(t, "Thing/s", red)
+		a, s := m.item(t, "Thing/a", red, "notify:Thing/s"), m.item(t, "Thing/s", red)
 		a.Noop, s.Noop = new(false), new(false)
 		return []resource.Item{a, s}
 	}
-	w.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
+	m.things["s"] = thing{Name: "s", Ensure: new("present"), Color: new("red")}
 	transact(t, items(), storing(store), noop)
 	want := []string{"Thing/a InSync", "Thing/s InSync"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store), noop))); diff != "" {
 		t.Error(diff)
 	}
-	w.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")}
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("green")}
 	want = []string{"Thing/a Changed", "  color changed green to red (corrective)", "Thing/s Refreshed", "  refreshed by 1 event"}
 	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store), noop))); diff != "" {
 		t.Error(diff)
@@ -690,33 +693,33 @@ func TestResourceAppliedInNoopRunIsRefreshedOnce(t *testing.T) {
 }
 
 func TestBatchExcludesNoopResources(t *testing.T) {
-	w := newWorld()
-	items := []resource.Item{w.item(t, "Crate/a", red), w.item(t, "Crate/b", red), w.item(t, "Crate/c", red)}
+	m := newMachine()
+	items := []resource.Item{m.item(t, "Crate/a", red), m.item(t, "Crate/b", red), m.item(t, "Crate/c", red)}
 	items[1].Noop = new(true)
 	want := []string{"Crate/a Changed", "  created", "Crate/b Noop", "  created (noop)", "Crate/c Changed", "  created"}
 	if diff := cmp.Diff(want, lines(transact(t, items))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"write together a c"}, w.log); diff != "" {
+	if diff := cmp.Diff([]string{"write together a c"}, m.log); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRefreshWithSideEffectsInvalidatesReadahead(t *testing.T) {
-	w := newWorld()
+	m := newMachine()
 	there := thing{Ensure: new("present"), Color: new("red")}
-	w.things["a"], w.things["b"] = there, there
+	m.things["a"], m.things["b"] = there, there
 	transact(t, []resource.Item{
-		w.item(t, "Thing/x", red, "notify:Crate/a"), w.item(t, "Crate/a", red), w.item(t, "Crate/b", red, "require:Crate/a"),
+		m.item(t, "Thing/x", red, "notify:Crate/a"), m.item(t, "Crate/a", red), m.item(t, "Crate/b", red, "require:Crate/a"),
 	})
-	if diff := cmp.Diff([]string{"write x (ensure)", "refresh a"}, w.log); diff != "" || w.listed != 2 {
-		t.Errorf("listed %d times, and %s", w.listed, diff)
+	if diff := cmp.Diff([]string{"write x (ensure)", "refresh a"}, m.log); diff != "" || m.listed != 2 {
+		t.Errorf("listed %d times, and %s", m.listed, diff)
 	}
 }
 
 func TestOnlyHandledResourcesAreAnnounced(t *testing.T) {
-	w := newWorld()
-	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/none"), w.item(t, "Thing/c", red)}
+	m := newMachine()
+	items := []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red, "require:Thing/none"), m.item(t, "Thing/c", red)}
 	var announced []string
 	transact(t, items, func(tx *engine.Transaction) {
 		tx.Selected = func(i resource.Item) bool { return i.Ref.Name != "c" }

@@ -96,11 +96,11 @@ func TestSchedule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			m := newMachine()
 			items := []resource.Item{
-				w.item(t, "Thing/a", red),
-				scheduled(w.item(t, "Thing/s", red), night(t)),
-				w.item(t, "Thing/t", red, "require:Thing/s"),
+				m.item(t, "Thing/a", red),
+				scheduled(m.item(t, "Thing/s", red), night(t)),
+				m.item(t, "Thing/t", red, "require:Thing/s"),
 			}
 			if test.with == nil {
 				test.with = func(*engine.Transaction) {}
@@ -113,8 +113,8 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestAPostponedResourceIsSkippedWhateverItsSchedule(t *testing.T) {
-	w := newWorld()
-	item := scheduled(w.item(t, "Thing/a", red), night(t))
+	m := newMachine()
+	item := scheduled(m.item(t, "Thing/a", red), night(t))
 	item.Postponed = errBroken
 	want := []string{"Thing/a Skipped", "  " + errBroken.Error()}
 	if diff := cmp.Diff(want, lines(transact(t, []resource.Item{item}, clock(zoned{}, "2026-11-21 23:00:00")))); diff != "" {
@@ -125,11 +125,11 @@ func TestAPostponedResourceIsSkippedWhateverItsSchedule(t *testing.T) {
 // A period begins when the resource was last looked at, whether that changed anything or
 // not; to be skipped is not to be looked at.
 func TestPeriodStartsWithACheck(t *testing.T) {
-	w, store := newWorld(), newMemory()
+	m, store := newMachine(), newMemory()
 	hourly := schedule.Schedule{Period: schedule.Hourly}
 	var got []report.State
 	for _, now := range []string{"10:00:00", "10:59:59", "11:00:00", "11:30:00", "12:30:00"} {
-		run := transact(t, []resource.Item{scheduled(w.item(t, "Thing/a", red), hourly)}, storing(store), clock(zoned{}, "2026-11-21 "+now))
+		run := transact(t, []resource.Item{scheduled(m.item(t, "Thing/a", red), hourly)}, storing(store), clock(zoned{}, "2026-11-21 "+now))
 		got = append(got, run.Resources[0].State)
 		if left := run.Resources[0].Left; left != (run.Resources[0].State == report.Skipped) {
 			t.Errorf("at %s it is said to be as it was left: %v", now, left)
@@ -143,28 +143,28 @@ func TestPeriodStartsWithACheck(t *testing.T) {
 
 // A refresh stays pending outside the schedule, as it does after a failed dependency.
 func TestRefreshWaitsForItsSchedule(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["s"] = redThing("s")
+	m, store := newMachine(), newMemory()
+	m.things["s"] = redThing("s")
 	for _, now := range []string{"2026-11-21 12:00:00", "2026-11-21 23:00:00", "2026-11-21 23:30:00"} {
 		transact(t, []resource.Item{
-			w.item(t, "Thing/a", red, "notify:Thing/s"), scheduled(w.item(t, "Thing/s", red), night(t)),
+			m.item(t, "Thing/a", red, "notify:Thing/s"), scheduled(m.item(t, "Thing/s", red), night(t)),
 		}, storing(store), clock(zoned{}, now))
-		w.did("that was at %s", now)
+		m.did("that was at %s", now)
 	}
 	want := []string{
 		"write a (ensure)", "that was at 2026-11-21 12:00:00",
 		"refresh s", "that was at 2026-11-21 23:00:00",
 		"that was at 2026-11-21 23:30:00",
 	}
-	if diff := cmp.Diff(want, w.log); diff != "" {
+	if diff := cmp.Diff(want, m.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 }
 
 func TestEventsHaveTheirResourcesLogLevel(t *testing.T) {
-	w := newWorld()
-	w.fail["write b"] = errBroken
-	items := []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red), w.item(t, "Thing/c", red)}
+	m := newMachine()
+	m.fail["write b"] = errBroken
+	items := []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red), m.item(t, "Thing/c", red)}
 	items[0].LogLevel, items[1].LogLevel = resource.LevelDebug, resource.LevelDebug
 	result := transact(t, items)
 	var got []resource.LogLevel
@@ -182,8 +182,8 @@ func TestEventsHaveTheirResourcesLogLevel(t *testing.T) {
 }
 
 func TestScheduleErrorIsReportedOnce(t *testing.T) {
-	w := newWorld()
-	result := transact(t, []resource.Item{w.leaf(t, "a"), scheduled(w.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
+	m := newMachine()
+	result := transact(t, []resource.Item{m.leaf(t, "a"), scheduled(m.leaf(t, "b"), night(t))}, clock(zoned{rules: []byte("x")}, "2026-01-05 12:00:00"))
 	const why = "cannot evaluate its schedule: cannot read the host's time zone from /etc/localtime: malformed time zone information"
 	if got := result.Resources[1].Message; got != why {
 		t.Errorf("got %q, want %q", got, why)

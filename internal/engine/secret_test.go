@@ -15,21 +15,21 @@ import (
 )
 
 // safes returns existing things of a type that records its secrets.
-func safes(t *testing.T, w *world, failure error) []resource.Item {
+func safes(t *testing.T, m *machine, failure error) []resource.Item {
 	t.Helper()
-	typ := w.typ("Safe", []resource.Provider[thing]{plain{w, "hand"}})
+	typ := m.typ("Safe", []resource.Provider[thing]{plain{m, "hand"}})
 	typ.Secrets = map[string]func(*thing, string){"secret": func(a *thing, value string) { a.Secret = &value }}
 	typ.RecordSecrets = func(_ context.Context, _ resource.Writer, wants []thing) error {
 		var all []string
 		for _, want := range wants {
 			all = append(all, want.Name+"="+*want.Secret)
 		}
-		w.did("record %s", strings.Join(all, " "))
+		m.did("record %s", strings.Join(all, " "))
 		return failure
 	}
 	var items []resource.Item
 	for _, name := range []string{"a", "b"} {
-		w.things[name] = thing{Name: name, Secret: new("old")}
+		m.things[name] = thing{Name: name, Secret: new("old")}
 		ref := resource.Ref{Kind: "Safe", Name: name}
 		r, err := bound.Kind(typ).Bind(ref, json.RawMessage(`{}`), resource.Secret{Attribute: "secret", Value: "s3cret"})
 		if err != nil {
@@ -65,10 +65,10 @@ func TestSecretsAreRecordedBeforeARunChangesAnything(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.things["open"] = thing{Name: "open"}
-			report := transact(t, safes(t, w, test.failure), test.with...)
-			if diff := cmp.Diff(test.did, w.log); diff != "" {
+			m := newMachine()
+			m.things["open"] = thing{Name: "open"}
+			report := transact(t, safes(t, m, test.failure), test.with...)
+			if diff := cmp.Diff(test.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.report, lines(report)); diff != "" {

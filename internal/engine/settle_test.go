@@ -12,8 +12,8 @@ import (
 
 // cards are things whose provider knows less than it will know once it has written: until then, a property in doubts seems out of
 // sync. An honest one admits that.
-func (w *world) cards(doubts map[string]bool, honest bool) map[string]resource.Kind {
-	typ := w.typ("Card", []resource.Provider[thing]{plain{w, "hand"}})
+func (m *machine) cards(doubts map[string]bool, honest bool) map[string]resource.Kind {
+	typ := m.typ("Card", []resource.Provider[thing]{plain{m, "hand"}})
 	typ.SideEffects = true
 	for i := range typ.Properties {
 		p := &typ.Properties[i]
@@ -38,7 +38,7 @@ func TestEventsSayWhatWasChanged(t *testing.T) {
 		is         thing
 		attributes string
 		doubts     []string
-		write      func(*world)
+		write      func(*machine)
 		did, want  []string
 	}{
 		"what has the same value was not changed": {
@@ -52,7 +52,7 @@ func TestEventsSayWhatWasChanged(t *testing.T) {
 		},
 		"a change without effect fails": {
 			is: colored("blue"), attributes: quietly, doubts: []string{"color"},
-			write: func(w *world) { w.forgets["a"] = true },
+			write: func(m *machine) { m.forgets["a"] = true },
 			did:   []string{"write a (color)"},
 			want: []string{
 				"Card/a Failed", "  the change did not take effect: color is blue, should be red",
@@ -61,7 +61,7 @@ func TestEventsSayWhatWasChanged(t *testing.T) {
 		},
 		"what vanished was not changed": {
 			is: colored("blue"), attributes: aloud, doubts: []string{"color"},
-			write: func(w *world) { w.forgets["a"] = true; delete(w.things, "a") },
+			write: func(m *machine) { m.forgets["a"] = true; delete(m.things, "a") },
 			did:   []string{"write a (color)"},
 			want: []string{
 				"Card/a Failed", "  the change did not take effect: ensure is absent, should be present",
@@ -70,33 +70,33 @@ func TestEventsSayWhatWasChanged(t *testing.T) {
 		},
 		"what nobody knows about ensure hides no other change": {
 			is: colored("blue"), attributes: aloud, doubts: []string{"ensure"},
-			write: func(w *world) { w.things["a"] = colored("red"); w.forgets["a"] = true },
+			write: func(m *machine) { m.things["a"] = colored("red"); m.forgets["a"] = true },
 			did:   []string{"write a (ensure)", "refresh s"},
 			want:  []string{"Card/a Changed", "  color changed blue to red", "Thing/s Refreshed", "  refreshed by 1 event"},
 		},
 	} {
 		for honest, did := range map[bool][]string{false: c.did, true: c.did} {
-			w, store, doubts := newWorld(), newMemory(), map[string]bool{}
-			w.things["a"], w.things["s"] = c.is, redThing("s")
+			m, store, doubts := newMachine(), newMemory(), map[string]bool{}
+			m.things["a"], m.things["s"] = c.is, redThing("s")
 			for _, property := range c.doubts {
 				doubts[property] = true
 			}
-			w.onWrite = func(string) {
+			m.onWrite = func(string) {
 				clear(doubts)
 				if c.write != nil {
-					c.write(w)
+					c.write(m)
 				}
 			}
 			if honest && c.doubts[0] == resource.Ensure {
 				did = []string{"write a (ensure color)", "refresh s"}
 			}
 			report := transact(t, []resource.Item{
-				w.itemOf(t, w.cards(doubts, honest), "Card/a", c.attributes, "notify:Thing/s"), w.item(t, "Thing/s", `{"color":"red"}`),
+				m.itemOf(t, m.cards(doubts, honest), "Card/a", c.attributes, "notify:Thing/s"), m.item(t, "Thing/s", `{"color":"red"}`),
 			}, storing(store))
 			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
 				t.Errorf("%s (honest: %v): report (-want +got):\n%s", name, honest, diff)
 			}
-			if diff := cmp.Diff(did, w.log); diff != "" {
+			if diff := cmp.Diff(did, m.log); diff != "" {
 				t.Errorf("%s (honest: %v): done (-want +got):\n%s", name, honest, diff)
 			}
 			if report.Counts.OutOfSync != report.Counts.Changed+report.Counts.Failed {
@@ -111,9 +111,9 @@ func TestEventsSayWhatWasChanged(t *testing.T) {
 
 // What only a write could tell is still unknown if it does not.
 func TestDoubtThatRemainsIsAFailure(t *testing.T) {
-	w := newWorld()
-	w.things["a"] = colored("red")
-	report := transact(t, []resource.Item{w.itemOf(t, w.cards(map[string]bool{"color": true}, true), "Card/a", `{"color":"red"}`)})
+	m := newMachine()
+	m.things["a"] = colored("red")
+	report := transact(t, []resource.Item{m.itemOf(t, m.cards(map[string]bool{"color": true}, true), "Card/a", `{"color":"red"}`)})
 	want := []string{"Card/a Failed", "  the change did not take effect: whether color is in sync is unknown: the list is old"}
 	if diff := cmp.Diff(want, lines(report)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -139,23 +139,23 @@ func TestNoopReportsWhatIsUnknown(t *testing.T) {
 			"Card/a Noop", "  color changed blue to red (noop)", "Thing/s Noop", "  would have been refreshed by 1 event (noop) (unknown: runs its refresh)",
 		}},
 	} {
-		w := newWorld()
-		w.things["a"], w.things["s"] = c.is, redThing("s")
-		kinds := w.cards(map[string]bool{c.doubt: true}, true)
-		items := []resource.Item{w.itemOf(t, kinds, "Card/a", c.attributes, "notify:Thing/s"), w.item(t, "Thing/s", `{"color":"red"}`)}
+		m := newMachine()
+		m.things["a"], m.things["s"] = c.is, redThing("s")
+		kinds := m.cards(map[string]bool{c.doubt: true}, true)
+		items := []resource.Item{m.itemOf(t, kinds, "Card/a", c.attributes, "notify:Thing/s"), m.item(t, "Thing/s", `{"color":"red"}`)}
 		report := transact(t, items, noop)
-		if diff := cmp.Diff(c.want, lines(report)); diff != "" || len(w.log) > 0 {
-			t.Errorf("%s: %v (-want +got):\n%s", name, w.log, diff)
+		if diff := cmp.Diff(c.want, lines(report)); diff != "" || len(m.log) > 0 {
+			t.Errorf("%s: %v (-want +got):\n%s", name, m.log, diff)
 		}
 	}
 }
 
 // What the claim restores is not the state that nobody has changed.
 func TestClaimRestoresNothingThatWasNotChanged(t *testing.T) {
-	w, store, doubts := newWorld(), newMemory(), map[string]bool{"color": true}
-	w.things["a"] = colored("red")
-	w.onWrite = func(string) { clear(doubts) }
-	item := w.itemOf(t, w.cards(doubts, true), "Card/a", `{"color":"red"}`)
+	m, store, doubts := newMachine(), newMemory(), map[string]bool{"color": true}
+	m.things["a"] = colored("red")
+	m.onWrite = func(string) { clear(doubts) }
+	item := m.itemOf(t, m.cards(doubts, true), "Card/a", `{"color":"red"}`)
 	item.Deletion = resource.Restore
 	transact(t, []resource.Item{item}, storing(store), func(tx *engine.Transaction) { tx.OwnerUID = "uid" })
 	for _, c := range store.claims {

@@ -13,11 +13,11 @@ import (
 )
 
 func TestTraceRecordsManagedPropertiesOnEachComparison(t *testing.T) {
-	w := newWorld()
-	w.things["new"] = thing{Name: "new", Ensure: new(resource.Absent)}
-	w.things["same"] = redThing("same")
+	m := newMachine()
+	m.things["new"] = thing{Name: "new", Ensure: new(resource.Absent)}
+	m.things["same"] = redThing("same")
 	long := strings.Repeat("blue", 60)
-	shouting := w.typ("Thing", []resource.Provider[thing]{plain{w, "hand"}})
+	shouting := m.typ("Thing", []resource.Provider[thing]{plain{m, "hand"}})
 	shouting.Normalize = func(t *thing) {
 		if t.Color != nil {
 			t.Color = new(strings.ToUpper(*t.Color))

@@ -33,21 +33,21 @@ func drifts(r report.Report) (all []string) {
 // Whatever keeps drift from being corrected, it is drift, and known to differ.
 func TestDriftThatCannotBeCorrectedIsDrift(t *testing.T) {
 	for name, test := range map[string]struct {
-		prevent func(*world)
+		prevent func(*machine)
 		with    func(*engine.Transaction)
 		want    []string
 	}{
 		"it is corrected": {want: []string{"Thing/a Changed, color success", "Thing/b InSync"}},
 		"the write fails": {
-			prevent: func(w *world) { w.fail["write a"] = errBroken },
+			prevent: func(m *machine) { m.fail["write a"] = errBroken },
 			want:    []string{"Thing/a Failed differs, color failure", "Thing/b Skipped"},
 		},
 		"one property cannot be written": {
-			prevent: func(w *world) { w.fail["color a"] = errBroken },
+			prevent: func(m *machine) { m.fail["color a"] = errBroken },
 			want:    []string{"Thing/a Failed differs, color failure", "Thing/b Skipped"},
 		},
 		"the write has no effect": {
-			prevent: func(w *world) { w.forgets["a"] = true },
+			prevent: func(m *machine) { m.forgets["a"] = true },
 			want:    []string{"Thing/a Failed differs, color failure", "Thing/b Skipped"},
 		},
 		"its claim cannot be stored": {
@@ -55,32 +55,32 @@ func TestDriftThatCannotBeCorrectedIsDrift(t *testing.T) {
 			want: []string{"Thing/a Failed differs, color failure", "Thing/b Skipped"},
 		},
 		"it is only reported": {with: noop, want: []string{"Thing/a Noop differs, color noop", "Thing/b InSync"}},
-		"it cannot be read":   {prevent: func(w *world) { w.fail["read a"] = errBroken }, want: []string{"Thing/a Failed", "Thing/b Skipped"}},
+		"it cannot be read":   {prevent: func(m *machine) { m.fail["read a"] = errBroken }, want: []string{"Thing/a Failed", "Thing/b Skipped"}},
 		"what comes after it has drifted, too": {
-			prevent: func(w *world) { w.fail["write a"] = errBroken; w.things["b"] = green("b") },
+			prevent: func(m *machine) { m.fail["write a"] = errBroken; m.things["b"] = green("b") },
 			want:    []string{"Thing/a Failed differs, color failure", "Thing/b Skipped differs, color failure"},
 		},
 		"what comes after it cannot be read": {
-			prevent: func(w *world) { w.fail["write a"] = errBroken; w.fail["read b"] = errBroken },
+			prevent: func(m *machine) { m.fail["write a"] = errBroken; m.fail["read b"] = errBroken },
 			want:    []string{"Thing/a Failed differs, color failure", "Thing/b Skipped"},
 		},
 		"the run is to end": {
-			prevent: func(w *world) { w.things["b"] = green("b") },
+			prevent: func(m *machine) { m.things["b"] = green("b") },
 			with:    func(tx *engine.Transaction) { tx.Selected = func(i resource.Item) bool { return i.Ref.Name == "a" } },
 			want:    []string{"Thing/a Changed, color success", "Thing/b Skipped"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, store := newWorld(), newMemory()
+			m, store := newMachine(), newMemory()
 			items := func() []resource.Item {
-				a := w.item(t, "Thing/a", red)
+				a := m.item(t, "Thing/a", red)
 				a.Deletion = resource.Delete
-				return []resource.Item{a, w.item(t, "Thing/b", red, "require:Thing/a")}
+				return []resource.Item{a, m.item(t, "Thing/b", red, "require:Thing/a")}
 			}
 			transact(t, items(), storing(store))
-			w.things["a"] = green("a")
+			m.things["a"] = green("a")
 			if test.prevent != nil {
-				test.prevent(w)
+				test.prevent(m)
 			}
 			with := []func(*engine.Transaction){storing(store)}
 			if test.with != nil {
@@ -92,7 +92,7 @@ func TestDriftThatCannotBeCorrectedIsDrift(t *testing.T) {
 			if test.prevent == nil && test.with == nil {
 				return
 			}
-			w.fail, w.forgets, store.full = map[string]error{}, map[string]bool{}, nil
+			m.fail, m.forgets, store.full = map[string]error{}, map[string]bool{}, nil
 			if got := drifts(transact(t, items(), storing(store))); test.with == nil && !strings.HasPrefix(got[0], "Thing/a Changed, color success") {
 				t.Errorf("once it can be corrected: %q", got)
 			}
@@ -104,11 +104,11 @@ func green(name string) thing { return thing{Name: name, Ensure: new("present"),
 
 // A provider may know before a write that it will fail.
 func TestDriftThatAPlanCannotCorrectIsDrift(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	items := func() []resource.Item { return []resource.Item{w.item(t, "Crate/a", red)} }
+	m, store := newMachine(), newMemory()
+	items := func() []resource.Item { return []resource.Item{m.item(t, "Crate/a", red)} }
 	transact(t, items(), storing(store))
-	w.things["a"] = green("a")
-	w.fail["precheck a"] = errors.New("it is full")
+	m.things["a"] = green("a")
+	m.fail["precheck a"] = errors.New("it is full")
 	got := transact(t, items(), storing(store), noop)
 	if diff := cmp.Diff([]string{"Crate/a Failed differs, color failure"}, drifts(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -120,11 +120,11 @@ func TestDriftThatAPlanCannotCorrectIsDrift(t *testing.T) {
 
 // What was never managed has not drifted, so it is not read while something that it depends on has failed.
 func TestAResourceThatWasNeverManagedIsNotReadWhileItIsHeldBack(t *testing.T) {
-	w, store := newWorld(), newMemory()
-	w.things["b"] = green("b")
-	w.fail["write a"] = errBroken
-	w.fail["read b"] = errBug // a panic
-	got := transact(t, []resource.Item{w.item(t, "Thing/a", red), w.item(t, "Thing/b", red, "require:Thing/a")}, storing(store))
+	m, store := newMachine(), newMemory()
+	m.things["b"] = green("b")
+	m.fail["write a"] = errBroken
+	m.fail["read b"] = errBug // a panic
+	got := transact(t, []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red, "require:Thing/a")}, storing(store))
 	if diff := cmp.Diff([]string{"Thing/a Failed differs", "Thing/b Skipped"}, drifts(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

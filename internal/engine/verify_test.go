@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
-// A twinning provider generates the twins listed in its world, as name=color or name=absent.
+// A twinning provider generates the twins listed in its machine, as name=color or name=absent.
 type twinning struct {
 	plain
 	twins *resource.Type[thing]
@@ -24,11 +24,11 @@ type twinning struct {
 func (p twinning) Generate(_ context.Context, _ resource.Reader, want thing, _ resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
 		p.count[want.Name]++
-		if err := p.w.fail["generate "+want.Name]; err != nil {
+		if err := p.m.fail["generate "+want.Name]; err != nil {
 			yield(nil, err)
 			return
 		}
-		for _, twin := range p.w.nested[want.Name] {
+		for _, twin := range p.m.nested[want.Name] {
 			name, color, _ := strings.Cut(twin, "=")
 			child := thing{Name: name, Ensure: new("present"), Color: &color}
 			if color == resource.Absent {
@@ -47,8 +47,8 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 	const apart = ": keep the two apart, as by ignore"
 	for name, c := range map[string]struct {
 		brings map[string][]string
-		given  func(*world)
-		write  func(w *world, name string) // changes other resources in a write
+		given  func(*machine)
+		write  func(m *machine, name string) // changes other resources in a write
 		items  [][]string
 		did    []string
 		want   []string
@@ -67,9 +67,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"two that generate the same thing with different values fail": {
 			brings: map[string][]string{"p": {"x=red", "a=red"}, "q": {"b=blue"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "b" {
-					w.things["a"] = colored("blue")
+					m.things["a"] = colored("blue")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
@@ -82,9 +82,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"generated resources without an identity are not checked again": {
 			brings: map[string][]string{"p": {"x=red"}, "q": {"y=blue"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "y" {
-					w.things["x"] = colored("blue")
+					m.things["x"] = colored("blue")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
@@ -93,9 +93,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a generated resource that a later side effect undoes fails its generator": {
 			brings: map[string][]string{"p": {"x=red", "a=red"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "c" {
-					delete(w.things, "a")
+					delete(m.things, "a")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
@@ -108,9 +108,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a side effect before the generator undoes nothing": {
 			brings: map[string][]string{"p": {"a=red"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "z" {
-					delete(w.things, "a")
+					delete(m.things, "a")
 				}
 			},
 			items: [][]string{{"Crate/c", red}, {"Pair/p", red, "require:Crate/c"}, {"Thing/z", red, "require:Pair/p"}},
@@ -121,10 +121,10 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a side effect before a generator in sync undoes nothing": {
 			brings: map[string][]string{"p": {"x=red"}},
-			given:  func(w *world) { w.things["x"] = redThing("x") },
-			write: func(w *world, name string) {
+			given:  func(m *machine) { m.things["x"] = redThing("x") },
+			write: func(m *machine, name string) {
 				if name == "z" {
-					delete(w.things, "x")
+					delete(m.things, "x")
 				}
 			},
 			items: [][]string{{"Crate/c", red}, {"Pair/p", red, "require:Crate/c"}, {"Thing/z", red, "require:Pair/p"}},
@@ -133,9 +133,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a generated resource without an identity is not undone by those with one": {
 			brings: map[string][]string{"p": {"x=red"}, "q": {"b=blue"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "b" {
-					w.things["x"] = colored("blue")
+					m.things["x"] = colored("blue")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Pair/q", red}},
@@ -144,17 +144,17 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"resources that can't be identified are applied": {
 			brings: map[string][]string{"p": {"x=red"}},
-			given:  func(w *world) { w.short = 1 },
+			given:  func(m *machine) { m.short = 1 },
 			items:  [][]string{{"Pair/p", red}},
 			did:    []string{"write x (ensure)"},
 			want:   []string{"Twin/x Changed", "  created", "Pair/p InSync"},
 		},
 		"something new to remove is not reported as undone": {
 			brings: map[string][]string{"p": {"x=absent"}},
-			given:  func(w *world) { w.things["x"] = redThing("x") },
-			write: func(w *world, name string) {
+			given:  func(m *machine) { m.things["x"] = redThing("x") },
+			write: func(m *machine, name string) {
 				if name == "c" {
-					w.things["x"] = redThing("x")
+					m.things["x"] = redThing("x")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
@@ -169,10 +169,10 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a generator with a failed resource is not checked again": {
 			brings: map[string][]string{"p": {"x=red", "y=red"}},
-			given:  func(w *world) { w.fail["write x"] = errBroken },
-			write: func(w *world, name string) {
+			given:  func(m *machine) { m.fail["write x"] = errBroken },
+			write: func(m *machine, name string) {
 				if name == "c" {
-					delete(w.things, "y")
+					delete(m.things, "y")
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Crate/c", red}},
@@ -184,9 +184,9 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 		"a generator that fails the second time keeps its result": {
 			brings: map[string][]string{"p": {"x=red"}},
-			write: func(w *world, name string) {
+			write: func(m *machine, name string) {
 				if name == "c" {
-					w.fail["generate p"] = errBroken
+					m.fail["generate p"] = errBroken
 				}
 			},
 			items: [][]string{{"Pair/p", red}, {"Crate/c", red, "require:Pair/p"}},
@@ -195,38 +195,38 @@ func TestGeneratedResourcesManagedOrUndoneByOthers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.nested = c.brings
+			m := newMachine()
+			m.nested = c.brings
 			for _, pair := range []string{"p", "q"} {
-				w.things[pair] = redThing(pair)
+				m.things[pair] = redThing(pair)
 			}
 			if c.given != nil {
-				c.given(w)
+				c.given(m)
 			}
 			if c.write != nil {
-				w.onWrite = func(name string) { c.write(w, name) }
+				m.onWrite = func(name string) { c.write(m, name) }
 			}
-			items, _, _ := paired(t, w, c.items)
+			items, _, _ := paired(t, m, c.items)
 			report := transact(t, items)
 			if diff := cmp.Diff(c.want, lines(report)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.did, w.log); diff != "" {
+			if diff := cmp.Diff(c.did, m.log); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// paired are items of Pairs, Twins and a world's kinds, how often each Pair generated, and how often Twins were identified.
-func paired(t *testing.T, w *world, all [][]string) (items []resource.Item, generated map[string]int, identified *int) {
+// paired are items of Pairs, Twins and a machine's kinds, how often each Pair generated, and how often Twins were identified.
+func paired(t *testing.T, m *machine, all [][]string) (items []resource.Item, generated map[string]int, identified *int) {
 	t.Helper()
 	generated, identified = map[string]int{}, new(int)
 	alias := map[string]string{"a": "1", "b": "1", "c": "1", "d": "2"}
-	twins := w.typ("Twin", []resource.Provider[thing]{telling{plain{w, "hand"}, alias, identified}})
-	pairs := w.typ("Pair", []resource.Provider[thing]{twinning{plain{w, "bird"}, twins, generated}})
+	twins := m.typ("Twin", []resource.Provider[thing]{telling{plain{m, "hand"}, alias, identified}})
+	pairs := m.typ("Pair", []resource.Provider[thing]{twinning{plain{m, "bird"}, twins, generated}})
 	for _, i := range all {
-		items = append(items, w.itemOf(t, map[string]resource.Kind{"Twin": bound.Kind(twins), "Pair": bound.Kind(pairs)}, i[0], i[1], i[2:]...))
+		items = append(items, m.itemOf(t, map[string]resource.Kind{"Twin": bound.Kind(twins), "Pair": bound.Kind(pairs)}, i[0], i[1], i[2:]...))
 	}
 	return items, generated, identified
 }
@@ -242,16 +242,16 @@ func TestResourcesGenerateAgainOnlyAfterPossibleInterference(t *testing.T) {
 		"another one's changed afterwards": {map[string][]string{"p": {"y=red"}, "q": {"d=red"}}, map[string]int{"p": 2, "q": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.nested = c.brings
+			m := newMachine()
+			m.nested = c.brings
 			for _, name := range []string{"p", "q", "y", "z"} {
-				w.things[name] = redThing(name)
+				m.things[name] = redThing(name)
 			}
 			var pairs [][]string
 			for _, name := range slices.Sorted(maps.Keys(c.brings)) {
 				pairs = append(pairs, []string{"Pair/" + name, red})
 			}
-			items, generated, _ := paired(t, w, pairs)
+			items, generated, _ := paired(t, m, pairs)
 			transact(t, items)
 			if diff := cmp.Diff(c.want, generated); diff != "" {
 				t.Errorf("generated (-want +got):\n%s", diff)
@@ -261,12 +261,12 @@ func TestResourcesGenerateAgainOnlyAfterPossibleInterference(t *testing.T) {
 }
 
 func TestGeneratedResourcesInSyncAreNotIdentified(t *testing.T) {
-	w := newWorld()
-	w.nested = map[string][]string{"p": {"a=red", "d=red"}}
+	m := newMachine()
+	m.nested = map[string][]string{"p": {"a=red", "d=red"}}
 	for _, name := range []string{"p", "a", "d"} {
-		w.things[name] = redThing(name)
+		m.things[name] = redThing(name)
 	}
-	items, _, identified := paired(t, w, [][]string{{"Pair/p", red}})
+	items, _, identified := paired(t, m, [][]string{{"Pair/p", red}})
 	transact(t, items)
 	if *identified != 0 {
 		t.Errorf("identified %d times, want 0", *identified)
