@@ -24,7 +24,7 @@ type node struct {
 	refresh  dueRefresh   // what it is to be refreshed for: refreshes
 }
 
-// canGenerate reports whether a node is one of the catalog.
+// isGenerated reports whether another resource generates the node.
 func (n *node) isGenerated() bool { return n.parent != nil }
 
 // order is the nodes of a run, and which of them come before others.

@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 
@@ -119,73 +118,6 @@ type ReadPrechecker[A any] interface {
 	PrecheckRead(ctx context.Context, h Reader, is, want A) error
 }
 
-// A MissingError is the error of a [Prechecker] about an object that must exist first, such as the
-// parent directory or the owner of a file. It is ignored if the run would make that object before.
-// An error within another one names an alternative.
-type MissingError struct {
-	// Kind and Name identify a resource that would make the object. Name is its namevar or another
-	// key. A name that ends in a slash stands for anything below that directory.
-	Kind, Name string
-	Err        error
-}
-
-// Error returns the text of Err.
-func (e *MissingError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *MissingError) Unwrap() error { return e.Err }
-
-// A ProvisionalError is the error of a [Prechecker] that depends on other resources, though nobody can tell on which. It is
-// ignored if the run would change resources first on which this one depends.
-type ProvisionalError struct{ Err error }
-
-// Error returns the text of Err.
-func (e *ProvisionalError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *ProvisionalError) Unwrap() error { return e.Err }
-
-// An UnknownError is the error of a [Prechecker] about a change whose outcome only an apply can tell, because foreign code, a maintainer
-// script or the network decides it. The change is reported, and marked as unknown. Other errors count more.
-type UnknownError struct {
-	// Reason says in a few words what decides it, such as "runs a command".
-	Reason string
-}
-
-// Error returns the reason.
-func (e *UnknownError) Error() string { return "unknown: " + e.Reason }
-
-// Parts returns the errors that were joined into one, those of a property each as a [PropertyError]; nothing for nil.
-func Parts(err error) (parts []error) {
-	joined, isJoined := err.(interface{ Unwrap() []error })
-	property, isProperty := err.(*PropertyError) //nolint:errorlint // an error around it has more to say
-	switch {
-	case err == nil:
-	case isJoined:
-		for _, err := range joined.Unwrap() {
-			parts = append(parts, Parts(err)...)
-		}
-	case isProperty:
-		for _, err := range Parts(property.Err) {
-			parts = append(parts, &PropertyError{property.Property, err})
-		}
-	default:
-		parts = []error{err}
-	}
-	return parts
-}
-
-// Certain returns an error without each UnknownError in it, for the Write that applies the rules of a [Prechecker].
-func Certain(err error) error {
-	var left []error
-	for _, err := range Parts(err) {
-		if _, unknown := errors.AsType[*UnknownError](err); !unknown {
-			left = append(left, err)
-		}
-	}
-	return errors.Join(left...)
-}
-
 // A PreRunChecker checks whether a run may take place, for types with the trait PreRunCheck. Every
 // run calls it once, noop or not, before it changes anything, with all resources that have a turn
 // and for which the provider is suitable by then. The errors are parallel to wants; each fails its
@@ -286,20 +218,6 @@ type Defaulter interface {
 // for a service that is not running. It is not a failure.
 var ErrNothingToRefresh = errors.New("nothing to refresh")
 
-// A PropertyError is the failure of one property in a write.
-type PropertyError struct {
-	Property string
-	Err      error
-}
-
-// Error names the property.
-func (e *PropertyError) Error() string {
-	return fmt.Sprintf("cannot set %s: %v", e.Property, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *PropertyError) Unwrap() error { return e.Err }
-
 // A NoProviderError reports that no provider can manage a resource on this host now. Another
 // resource of the run may change that.
 type NoProviderError struct {
@@ -327,25 +245,4 @@ func (e *NoProviderError) Error() string {
 // that it notifies. An error ends the sequence and fails the resource, except for a [WaitError].
 type Generator[A any] interface {
 	Generate(ctx context.Context, h Reader, want A, others Inventory) iter.Seq2[Resource, error]
-}
-
-// An Inventory tells a generating resource which objects the other resources of its catalog manage, so that it leaves those alone.
-type Inventory interface {
-	// Has reports whether the catalog has a resource of this kind with this name on the host (its
-	// canonical name, namevar or another key).
-	Has(kind, key string) bool
-	// Names returns the names on the host, namevars and other keys, of all resources of a kind, in
-	// no particular order.
-	Names(kind string) iter.Seq[string]
-	// Withheld returns the resources of a kind, and of those that manage the same objects, that belong to the catalog but are not
-	// applied. What they manage must not be removed: see [WaitError].
-	Withheld(kind string) iter.Seq[Withheld]
-	// Unnamed returns a resource of a kind whose canonical name is unknown, and why: which object it
-	// manages is unknown, too. Its provider may have answered with another name than that of the resource. The error is nil
-	// if there is none.
-	Unnamed(ctx context.Context, kind string) (Ref, error)
-	// Kind returns a type by its name.
-	Kind(name string) (Kind, bool)
-	// Facts returns the host's facts.
-	Facts() Facts
 }

@@ -2,15 +2,19 @@
 //
 // A type is a value ([Type]), its attributes are a Go struct (the one of the custom resource), and
 // a means of managing it is a [Provider]. A provider that can do more than read and write one
-// resource implements small optional interfaces: [Lister], [Sourced], [BatchReader],
-// [BatchWriter], [Prechecker], [ReadPrechecker], [PreRunChecker], [Identifier], [Refresher], [RefreshPrechecker], [Featured], [Needing],
-// [Defaulter].
+// resource implements small optional interfaces:
+//
+//   - [Needing], [Defaulter], [Featured], [Conditional], [Limited] and [Documented] say where it works, and what it can do there;
+//   - [Lister] and [Sourced] find what exists, and [Watcher] what changes;
+//   - [BatchReader] and [BatchWriter] handle many resources at once;
+//   - [PreRunChecker], [Prechecker], [ReadPrechecker] and [RefreshPrechecker] predict what a run would do;
+//   - [Refresher], [Generator], [Auditor], [Identifier] and [Resumer] do more than to write one resource.
 //
 // [Simple] makes a Write from create, update and delete functions, and [OneByOne] from one setter
 // per property.
 //
 // Types are generic over their attributes. Package bound hides the attributes' Go
-// type behind [Kind] and [Resource], which the engine and the registry use.
+// type behind [Kind], [Resource] and [ChosenProvider], which the engine and the registry use.
 package resource
 
 import (

@@ -88,19 +88,3 @@ func WaitFor(what string, withheld iter.Seq[Withheld], mayManage func(Withheld) 
 	}
 	return &WaitError{reason}
 }
-
-// Paths returns the names of the resources of a kind whose names are paths, including the withheld ones as far as they are known.
-func Paths(all Inventory, kind string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name := range all.Names(kind) {
-			if !yield(name) {
-				return
-			}
-		}
-		for w := range all.Withheld(kind) {
-			if p := w.Path(); p != "" && !yield(p) {
-				return
-			}
-		}
-	}
-}

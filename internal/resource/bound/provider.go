@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/host"
@@ -53,6 +54,14 @@ func (b *bound[A]) Watched(h host.Reader) []string {
 		return nil
 	}
 	return w.Watch(h, b.want)
+}
+
+func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, others resource.Inventory) iter.Seq2[resource.Resource, error] {
+	g, ok := b.chosen.provider.(resource.Generator[A])
+	if !ok {
+		return func(func(resource.Resource, error) bool) {}
+	}
+	return g.Generate(ctx, h, b.want, others)
 }
 
 func (b *bound[A]) Unsupported() error {

@@ -3,7 +3,6 @@ package bound
 import (
 	"bytes"
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -48,14 +47,6 @@ func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.End
 		b.state.set(b.t, h, is)
 	}
 	return ended, err
-}
-
-func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, others resource.Inventory) iter.Seq2[resource.Resource, error] {
-	g, ok := b.chosen.provider.(resource.Generator[A])
-	if !ok {
-		return func(func(resource.Resource, error) bool) {}
-	}
-	return g.Generate(ctx, h, b.want, others)
 }
 
 func (b *bound[A]) Made(planned []resource.Change) []resource.Change {
