@@ -32,6 +32,7 @@ table() {
 		internal/engine            ours/internal/graph                   yes
 		internal/engine            ours/api/v1alpha1                     no
 		internal/engine            ours/providers                        no
+		internal/engine            ours/internal/resource/bound          no
 		internal/engine            sigs.k8s.io/controller-runtime        no
 		internal/engine/decide     ours/internal/host                    no
 		internal/drift             ours/internal/host/linux              no
