@@ -14,7 +14,7 @@ import (
 // when a provider is chosen, and state when the host is read.
 type bound[A any] struct {
 	desired[A]
-	chosen  chosen[A]
+	chosen  *chosen[A] // nil before
 	state   state[A]
 	audited []string // names of properties, in the type's order
 }

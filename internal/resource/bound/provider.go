@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
-// chosen is the provider of a resource, and of others of its kind. The zero value is none.
+// chosen is the provider of a resource, shared with others of its kind. It never changes.
 type chosen[A any] struct {
 	provider resource.Provider[A]
 	facts    resource.Facts // that it was chosen by
@@ -19,22 +19,30 @@ type chosen[A any] struct {
 
 func (b *bound[A]) Choose(facts resource.Facts, h host.Reader, name string) error {
 	provider, err := choose(b.t, facts, h, name)
-	b.chosen = chosen[A]{provider, facts}
+	b.chosen = &chosen[A]{provider, facts}
 	return err
 }
 
 func (b *bound[A]) Use(other resource.ChosenProvider) bool {
 	of, ok := other.(*chosen[A])
 	if ok {
-		b.chosen = *of
+		b.chosen = of
 	}
 	return ok
 }
 
-func (b *bound[A]) Provider() resource.ChosenProvider { return &b.chosen }
+func (b *bound[A]) Provider() resource.ChosenProvider { return b.chosen }
+
+// provider returns the provider, nil before one was chosen.
+func (b *bound[A]) provider() resource.Provider[A] {
+	if b.chosen == nil {
+		return nil
+	}
+	return b.chosen.provider
+}
 
 func (b *bound[A]) Abilities() (can resource.Abilities) {
-	p := b.chosen.provider
+	p := b.provider()
 	_, batch := p.(resource.BatchReader[A])
 	_, audits := p.(resource.Auditor[A])
 	can.BatchRead = batch && (len(b.audited) == 0 || !audits)
@@ -49,7 +57,7 @@ func (b *bound[A]) Abilities() (can resource.Abilities) {
 }
 
 func (b *bound[A]) Watched(h host.Reader) []string {
-	w, ok := b.chosen.provider.(resource.Watcher[A])
+	w, ok := b.provider().(resource.Watcher[A])
 	if !ok {
 		return nil
 	}
@@ -57,7 +65,7 @@ func (b *bound[A]) Watched(h host.Reader) []string {
 }
 
 func (b *bound[A]) Generate(ctx context.Context, h resource.Reader, others resource.Inventory) iter.Seq2[resource.Resource, error] {
-	g, ok := b.chosen.provider.(resource.Generator[A])
+	g, ok := b.provider().(resource.Generator[A])
 	if !ok {
 		return func(func(resource.Resource, error) bool) {}
 	}
@@ -124,7 +132,7 @@ func (c *chosen[A]) unsupported(what string, f resource.Feature) error {
 }
 
 func (c *chosen[A]) Name() string {
-	if c.provider == nil {
+	if c == nil || c.provider == nil {
 		return ""
 	}
 	return c.provider.Name()

@@ -46,16 +46,16 @@ func (b *bound[A]) Read(ctx context.Context, h resource.Reader) error {
 }
 
 func (b *bound[A]) read(ctx context.Context, h resource.Reader) (A, error) {
-	if auditor, ok := b.chosen.provider.(resource.Auditor[A]); ok && len(b.audited) > 0 {
+	if auditor, ok := b.provider().(resource.Auditor[A]); ok && len(b.audited) > 0 {
 		return auditor.ReadAudited(ctx, h, b.want, b.audited)
 	}
-	return b.chosen.provider.Read(ctx, h, b.want)
+	return b.provider().Read(ctx, h, b.want)
 }
 
 func (b *bound[A]) Forget() { b.state = state[A]{} }
 
 func (b *bound[A]) PrecheckRead(ctx context.Context, h resource.Reader) error {
-	p, ok := b.chosen.provider.(resource.ReadPrechecker[A])
+	p, ok := b.provider().(resource.ReadPrechecker[A])
 	if !ok {
 		return nil
 	}

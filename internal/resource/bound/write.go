@@ -11,7 +11,7 @@ import (
 
 func (b *bound[A]) Write(ctx context.Context, h resource.Writer, changes []resource.Change) error {
 	b.state.written = b.state.is
-	return b.chosen.provider.Write(ctx, h, b.state.is, b.want, changes)
+	return b.provider().Write(ctx, h, b.state.is, b.want, changes)
 }
 
 // write returns the part of the resource in a batch.
@@ -22,7 +22,7 @@ func (b *bound[A]) write(changes []resource.Change) resource.Write[A] {
 func (b *bound[A]) Planned(changes []resource.Change) any { return b.write(changes) }
 
 func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
-	r, ok := b.chosen.provider.(resource.Refresher[A])
+	r, ok := b.provider().(resource.Refresher[A])
 	if !ok {
 		return resource.ErrNothingToRefresh
 	}
@@ -30,7 +30,7 @@ func (b *bound[A]) Refresh(ctx context.Context, h resource.Writer) error {
 }
 
 func (b *bound[A]) PrecheckRefresh(ctx context.Context, h resource.Reader, changes []resource.Change) error {
-	p, ok := b.chosen.provider.(resource.RefreshPrechecker[A])
+	p, ok := b.provider().(resource.RefreshPrechecker[A])
 	if !ok {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (b *bound[A]) PrecheckRefresh(ctx context.Context, h resource.Reader, chang
 }
 
 func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.Ended, error) {
-	r, ok := b.chosen.provider.(resource.Resumer[A])
+	r, ok := b.provider().(resource.Resumer[A])
 	if !ok {
 		return nil, nil
 	}
