@@ -25,7 +25,7 @@ import (
 func TestVersionsWorkTogether(t *testing.T) {
 	w := newWorld(t)
 	now := checkout(t)
-	before := older(t, now)
+	old := before(t, now)
 
 	var previous *change
 	steady := &change{w: w, name: "steady"}
@@ -41,21 +41,21 @@ func TestVersionsWorkTogether(t *testing.T) {
 		steady.isSteady()
 	}
 	step("everything is older", func() {
-		w.install(before)
-		w.startManager(before)
-		w.startAgent(before)
+		w.install(old)
+		w.startManager(old)
+		w.startAgent(old)
 		steady.apply()
 		steady.isApplied()
 		record(t, w)
 	})
 	step("only definitions are newer", func() { w.install(now) })
 	step("only the agent is older", func() { w.startManager(now) })
-	step("only the manager is newer", func() { w.install(before) })
+	step("only the manager is newer", func() { w.install(old) })
 	step("only definitions are older", func() { w.startAgent(now) })
 	step("nothing is older", func() { w.install(now) })
-	step("only the manager is older", func() { w.startManager(before) })
-	step("only the agent is newer", func() { w.install(before) })
-	step("everything is older again", func() { w.startAgent(before) })
+	step("only the manager is older", func() { w.startManager(old) })
+	step("only the agent is newer", func() { w.install(old) })
+	step("everything is older again", func() { w.startAgent(old) })
 }
 
 func record(t *testing.T, w *world) {

@@ -3,12 +3,11 @@
 package skew_test
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"github.com/fettle-dev/fettle/test/fixtures/older"
 	"github.com/fettle-dev/fettle/test/fixtures/program"
 )
 
@@ -33,34 +32,12 @@ func checkout(t *testing.T) version {
 	return v
 }
 
-// older builds, once, the version of the commit in FETTLE_SKEW_COMMIT. The default is the newest tag before this commit or,
-// without a tag, a fixed commit. A shallow clone may contain neither. Then the older version is that of this checkout: the
-// test still exchanges programs and definitions, and recorded objects still test the formats of older versions.
-func older(t *testing.T, now version) version {
+// before returns the older version, or this one if the clone does not contain it: the test still exchanges programs and definitions,
+// and recorded objects still test the formats of older versions.
+func before(t *testing.T, now version) version {
 	t.Helper()
-	commit, explicit := os.LookupEnv("FETTLE_SKEW_COMMIT")
-	if !explicit {
-		commit = untagged
-		if tag, err := git("describe", "--tags", "--abbrev=0", "HEAD^"); err == nil {
-			commit = tag
-		}
+	if dir, ok := older.Build(t, untagged); ok {
+		return version{dir}
 	}
-	if _, err := git("cat-file", "-e", commit+"^{commit}"); err != nil {
-		if explicit {
-			t.Fatalf("FETTLE_SKEW_COMMIT=%s is not in this clone: %v", commit, err)
-		}
-		t.Logf("%s is not in this clone: this version is tested with itself", commit)
-		return now
-	}
-	build := exec.CommandContext(t.Context(), "./build.sh", commit)
-	build.Stderr = t.Output()
-	out, err := build.Output()
-	must(t, err)
-	t.Logf("the older version is %s", commit)
-	return version{string(bytes.TrimSpace(out))}
-}
-
-func git(args ...string) (string, error) {
-	out, err := exec.Command("git", args...).Output()
-	return string(bytes.TrimSpace(out)), err
+	return now
 }
