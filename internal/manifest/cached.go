@@ -7,13 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
-	"sigs.k8s.io/json"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
 // A cachedObject is one object of a document in the cache: as CBOR, which decodes several times
-// as fast as JSON. It is encoded from the text rather than from the Go type, so that an empty list stays one.
+// as fast as JSON. It is encoded from the tree of values rather than from the Go type, so that an empty list stays one.
 type cachedObject struct {
 	kind, path []byte
 	line       uint64 // relative to the document
@@ -61,16 +60,13 @@ func (r *recording) begin() { r.objects, r.skipped = nil, r.cache == nil }
 // skip leaves the current document out of the cache.
 func (r *recording) skip() { r.skipped = true }
 
-// add adds an object to the entry of the current document. line returns the line of an object in its file.
-func (r *recording) add(o object, kind string, line func(object) int) {
+// add adds an object, without its status, to the entry of the current document. line returns the line of an object in its file.
+func (r *recording) add(o object, kind string, tree map[string]any, line func(object) int) {
 	if r.skipped || r.cache == nil {
 		return
 	}
-	var tree map[string]any
-	err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &tree)
-	delete(tree, "status")
-	body, encoding := direct.Marshal(tree)
-	if err != nil || encoding != nil {
+	body, err := direct.Marshal(tree)
+	if err != nil {
 		r.skip()
 		return
 	}

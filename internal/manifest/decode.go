@@ -35,11 +35,11 @@ type object struct {
 // read converts a document to JSON.
 func read(p part) (object, error) {
 	if text := bytes.TrimSpace(p.text); text[0] == '{' {
-		if err := requireSingle(text); err != nil {
-			return object{}, err
-		}
 		if stdjson.Valid(text) {
 			return object{part: p, raw: text}, checkDepth(text)
+		}
+		if err := requireSingle(text); err != nil {
+			return object{}, err
 		}
 	}
 	o, err := convert(p)
@@ -167,7 +167,9 @@ func (b *batch) addObject(ctx context.Context, o object, h head) {
 		var c corev1.ConfigMap
 		if b.decoded(o, h, &c) {
 			b.ConfigMaps = append(b.ConfigMaps, &c)
-			b.cached.add(o, h.Kind, b.line)
+			if _, tree, err := withoutStatus(o.raw); err == nil { // as it was decoded before
+				b.cached.add(o, h.Kind, tree, b.line)
+			}
 		}
 	case gvk == corev1.SchemeGroupVersion.WithKind("Secret"):
 		var s corev1.Secret
@@ -257,7 +259,7 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		return
 	}
 	k.types = b.Types
-	flaws, _ := check(ctx, o, k, r)
+	flaws, tree := check(ctx, o, k, r)
 	if o.duplicates != nil {
 		flaws = append(flaws, flaw{"", o.duplicates.Error()})
 	}
@@ -267,7 +269,7 @@ func (b *batch) addResource(ctx context.Context, o object, h head) {
 		return
 	}
 	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})
-	b.cached.add(o, h.Kind, b.line)
+	b.cached.add(o, h.Kind, tree, b.line)
 }
 
 // fragment returns what can be read of an invalid resource: the fields of its spec that can be decoded.
