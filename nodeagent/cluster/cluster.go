@@ -139,9 +139,10 @@ func (c *Cluster) ExternalType(ctx context.Context, name string) (*v1alpha1.Exte
 func (c *Cluster) WriteStatus(ctx context.Context, nc *v1alpha1.NodeCatalog, status v1alpha1.NodeCatalogStatus) (*v1alpha1.NodeCatalog, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	next := nc.DeepCopy()
-	next.Status = *status.DeepCopy() // the response is decoded into it
-	if err := c.client.Status().Patch(ctx, next, client.MergeFrom(nc), client.FieldOwner(fieldOwner)); err != nil {
+	before := &v1alpha1.NodeCatalog{ObjectMeta: nc.ObjectMeta, Status: nc.Status} // both are encoded to find what differs
+	next := before.DeepCopy()
+	next.Status = *status.DeepCopy() // the response is decoded into next
+	if err := c.client.Status().Patch(ctx, next, client.MergeFrom(before), client.FieldOwner(fieldOwner)); err != nil {
 		return nil, err
 	}
 	return next, nil
