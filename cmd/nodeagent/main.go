@@ -116,7 +116,7 @@ func ownFiles(opts options, h, here host.Reader) *own.Files {
 	if opts.hostPID > 0 {
 		mine = append(mine, path.Dir(opts.images.Config))
 	}
-	return own.New(own.Place{Host: h, Paths: own.Dirs(opts.stateDir), Bucket: path.Join(opts.stateDir, "bucket")}, own.Place{Host: here, Paths: mine})
+	return own.New(own.Root{Host: h, Paths: own.Dirs(opts.stateDir), Bucket: path.Join(opts.stateDir, "bucket")}, own.Root{Host: here, Paths: mine})
 }
 
 // logger returns a JSON logger, which the libraries use, too.

@@ -1,7 +1,7 @@
 // Package accounts reads the users and groups of a host.
 //
 // It reads /etc/passwd, /etc/group and /etc/shadow through a [host.Reader], so that the accounts are
-// those of the host and not of the container. It never writes these files: the host's tools do, which
+// the host's and not the container's. It never writes these files: the host's tools do, which
 // lock them and keep them consistent.
 package accounts
 

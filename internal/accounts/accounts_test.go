@@ -78,7 +78,7 @@ func TestParseGroupLikeTheHost(t *testing.T) {
 	}
 }
 
-func TestFirstOfANameOrNumberCounts(t *testing.T) {
+func TestFirstEntryOfANameOrNumberWins(t *testing.T) {
 	users := accounts.Users{{Name: "ann", UID: 1}, {Name: "bob", UID: 1}, {Name: "ann", UID: 2}}
 	groups := accounts.Groups{{Name: "web", GID: 1, Members: []string{"ann"}}, {Name: "www", GID: 1}, {Name: "web", GID: 2, Members: []string{"bob"}}}
 

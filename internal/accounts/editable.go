@@ -15,7 +15,7 @@ const (
 	SubGIDFile = "/etc/subgid"
 )
 
-// CheckEditable returns an error if the tools can't change one of these files, some of which may not exist. The tools open them all before
+// CheckEditable returns an error if the tools can't change one of these files. Some may not exist. The tools open them all before
 // they change any, write new ones beside them, and follow no symlink.
 func CheckEditable(h host.Reader, files ...string) error {
 	for _, file := range append([]string{path.Dir(PasswdFile)}, files...) {
@@ -41,7 +41,7 @@ func checkEditable(h host.Reader, file string) error {
 	return host.CheckProtection(f)
 }
 
-// CheckUnique returns an error if one of these files has several lines of a name, none of which the tools change then. A file that can't
+// CheckUnique returns an error if one of these files has several lines of a name: the tools change none of them then. A file that can't
 // be read counts as right.
 func CheckUnique(h host.Reader, name string, files ...string) error {
 	for _, file := range files {

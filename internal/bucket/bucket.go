@@ -167,7 +167,7 @@ func (b *Bucket) intact(ctx context.Context, sum string) bool {
 		return false
 	}
 	defer f.Close()
-	_, err = io.Copy(io.Discard, host.EndingWith(ctx, f))
+	_, err = io.Copy(io.Discard, host.ContextReader(ctx, f))
 	return err == nil
 }
 
@@ -178,7 +178,7 @@ func sumOf(ctx context.Context, file host.Handle) (sum string, size int64, err e
 	}
 	defer f.Close()
 	hash := sha256.New()
-	if size, err = io.Copy(hash, host.EndingWith(ctx, host.NoLongerThan(f, file.Info().Size))); err != nil {
+	if size, err = io.Copy(hash, host.ContextReader(ctx, host.BoundedReader(f, file.Info().Size))); err != nil {
 		return "", 0, err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil

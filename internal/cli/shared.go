@@ -56,7 +56,7 @@ func (s shared) withBucket(at place.Place, h place.Host, limit int64, do func(*b
 // ownFiles returns Fettle's own files on the host, as far as its root has them.
 func ownFiles(at place.Place, h host.Reader) *own.Files {
 	dir := path.Dir(at.ProgramsDir())
-	return own.New(own.Place{Host: h, Paths: own.Dirs(dir), Bucket: path.Join(dir, "bucket")})
+	return own.New(own.Root{Host: h, Paths: own.Dirs(dir), Bucket: path.Join(dir, "bucket")})
 }
 
 // gather gathers facts, and warns about those that are missing.

@@ -8,7 +8,8 @@ import (
 
 // An Author is a process that changed something, as far as the host found out before the process ended. It is evidence
 // and no proof: programs choose their names, and root can choose everything. Texts are unchanged: escape them before
-// showing them to people. The fields are those of the API's Author.
+// showing them to people. The API has the same type, which this package must not import. Values convert to it, so the compiler checks
+// that both have the same fields.
 type Author struct {
 	// Executable is the path of the program, or only the name of the process if it had already ended; "" if unknown.
 	Executable string `json:"executable,omitempty"`
@@ -47,7 +48,7 @@ func (a *Author) String() string {
 }
 
 // Program describes the program and where it belongs, such as "/usr/bin/puppet (puppet.service)", which is the same for each
-// of its processes. That of the nil Author is "an unknown program".
+// of its processes. It returns "an unknown program" for the nil Author.
 func (a *Author) Program() string {
 	switch {
 	case a == nil:

@@ -37,8 +37,8 @@ type Handle interface {
 	// Protection returns why not even root can change or remove the file, or what is in the directory, as a clause with its
 	// remedy: it is immutable, append-only, or on a read-only file system. "" means that root can.
 	Protection() (string, error)
-	// KernelsFiles reports whether the file is in a file system whose files only the kernel makes and removes, such as /proc.
-	KernelsFiles() (bool, error)
+	// OnKernelFS reports whether the file is in a file system whose files only the kernel makes and removes, such as /proc.
+	OnKernelFS() (bool, error)
 	// RemovalRefusal returns why [WritableHandle.RemoveAll] would refuse to remove the file, as far as can be known; nil
 	// otherwise. It calls read with the number of names that it reads in a directory, and ends with its error.
 	RemovalRefusal(read func(names int) error) error
@@ -68,7 +68,7 @@ type WritableHandle interface {
 	// Edit is Child for a file that is to be changed.
 	Edit(name string) (WritableHandle, error)
 	// WriteFile is [Host.WriteFile] for a name in this directory. The owner, mode and extended
-	// attributes that the new file inherits are those of the file that it replaces: if another
+	// attributes that the new file inherits come from the file that it replaces: if another
 	// file takes that name meanwhile, the error is ErrChanged.
 	WriteFile(ctx context.Context, name string, f NewFile) (sum [sha256.Size]byte, err error)
 	// Mkdir makes a directory and returns exactly that directory.

@@ -65,7 +65,7 @@ type Reader interface {
 	// LookPath finds an executable like the host's root user: an absolute path
 	// as it is, a bare name in SearchPath. A missing one is fs.ErrNotExist.
 	LookPath(name string) (string, error)
-	// Query runs a command that only reads, which is for the caller to guarantee.
+	// Query runs a command that only reads, which the caller must guarantee.
 	Query(ctx context.Context, cmd Cmd) (Result, error)
 	// LookAs returns the same host with the permissions of a user. Use it to read where that user can
 	// write: symlinks then lead nowhere that the user could not read anyway.
@@ -102,7 +102,7 @@ type Host interface {
 	Run(ctx context.Context, cmd Cmd) (Result, error)
 	// Resume returns the Detached command of an owner that an earlier process started but did not see the
 	// end of, once it has ended. It returns nil if there is none. Each command is returned once. The command is killed
-	// at the Timeout that it was started with. The error is that of ctx, or another reason why the end of the
+	// at the Timeout that it was started with. The error is the error of ctx, or another reason why the end of the
 	// command is unknown; the command is not forgotten then.
 	Resume(ctx context.Context, owner string) (*Resumed, error)
 	// ActAs returns the same host with the permissions of a user: the kernel limits every change to
@@ -142,8 +142,8 @@ func (i FileInfo) IsDir() bool { return i.Type == fs.ModeDir }
 // IsSymlink reports whether it is a symbolic link.
 func (i FileInfo) IsSymlink() bool { return i.Type == fs.ModeSymlink }
 
-// IsRoots reports whether it belongs to root, or to the user that runs Fettle, who counts as root.
-func (i FileInfo) IsRoots() bool { return i.UID == 0 || i.UID == os.Geteuid() }
+// OwnedByRoot reports whether it belongs to root, or to the user that runs Fettle, who counts as root.
+func (i FileInfo) OwnedByRoot() bool { return i.UID == 0 || i.UID == os.Geteuid() }
 
 // NewFile is what WriteFile writes. Owner, group and mode are set before the
 // file is visible under its name, so a secret is never readable by others.
@@ -203,12 +203,12 @@ type Cmd struct {
 	// and, if it is a child of the caller, an abort ([WithAbort]). Processes that it
 	// leaves running survive.
 	Detached bool
-	// Job is for a Detached command.
+	// Job identifies a Detached command.
 	Job Job
 }
 
 // A Confinement limits a command. The command does not start if the host can't confine it. All processes that it starts
-// are killed when it ends; those of a Run without systemd on the host only if they stayed in its process group.
+// are killed when it ends; without systemd on the host, a Run kills only those that stayed in its process group.
 type Confinement struct {
 	// ReadOnly prevents a Query from changing the host. Its command has mount, pid, ipc, uts and network namespaces of
 	// its own. In them, every file system is read-only, /run is empty, /dev has only null, zero, full, random, urandom,
@@ -223,7 +223,7 @@ type Confinement struct {
 	// abstract ones if it has the Network, before Linux 6.12.
 	Sockets []string
 	// Services leaves to a ReadOnly command the processes of the host, /run, and the network with all sockets. As root, it can
-	// change the host through them: this is for commands in which nothing is from an author but validated names.
+	// change the host through them: use it for commands that contain nothing from an author but validated names.
 	Services bool
 	// Memory and Tasks limit the memory, in bytes, and the number of processes and threads; 0 is no limit. systemd
 	// applies them to all processes together. Without it, there is no limit on Tasks, and Memory is what each process

@@ -14,8 +14,8 @@ func Identity(dir FileInfo, name string) string {
 // IsBelow reports whether a path is top or lies below it, as far as clean paths tell without a host.
 func IsBelow(p, top string) bool { return p == top || top == "/" || strings.HasPrefix(p, top+"/") }
 
-// LeadsAbove reports whether a path leads to a directory or to one above it, which other paths may do too.
-func LeadsAbove(h Reader, p, dir string) bool {
+// ResolvesToAncestor reports whether a path, with its symlinks resolved, is a directory or an ancestor of it.
+func ResolvesToAncestor(h Reader, p, dir string) bool {
 	top, err := h.Stat(p)
 	if err != nil {
 		return false // there is nothing below it

@@ -6,12 +6,12 @@ import "fmt"
 // a user may fill a directory with millions of files.
 const MaxNames = 64 << 20
 
-// Names counts the names that a walk holds. The zero value is ready. It is not safe for concurrent use.
-type Names struct{ size int }
+// A NameBudget counts the names that a walk has in memory. The zero value is ready. It is not safe for concurrent use.
+type NameBudget struct{ size int }
 
-// Hold counts names that are in memory until letGo is called. Beyond MaxNames it is an error and counts nothing.
-func (n *Names) Hold(names []string) (letGo func(), err error) {
-	size := SizeOf(names)
+// Reserve counts names that are in memory until release is called. Beyond MaxNames it returns ErrManyNames and counts nothing.
+func (n *NameBudget) Reserve(names []string) (release func(), err error) {
+	size := SizeOfNames(names)
 	if n.size+size > MaxNames {
 		return nil, ErrManyNames
 	}
@@ -19,8 +19,8 @@ func (n *Names) Hold(names []string) (letGo func(), err error) {
 	return func() { n.size -= size }, nil
 }
 
-// SizeOf is how much memory, in bytes, names take.
-func SizeOf(names []string) int {
+// SizeOfNames returns how much memory, in bytes, names take.
+func SizeOfNames(names []string) int {
 	const header = 16
 	size := header * len(names)
 	for _, name := range names {

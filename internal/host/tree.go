@@ -35,7 +35,7 @@ func (t Tree) Lookup(h Reader, name string) (Handle, error) {
 }
 
 // EditParent opens the directory of a relative path in the tree, and returns the name in it. The path must not be
-// that of the tree itself.
+// the parent of the tree itself.
 func (t Tree) EditParent(h Host, name string) (dir WritableHandle, base string, err error) {
 	top, err := h.Edit(t.Path, t.Links)
 	if err != nil {

@@ -22,7 +22,7 @@ type Watch interface {
 	// Take returns the paths, sorted, that may have changed between the last call and
 	// this one.
 	Take() []string
-	// Begun returns, of the paths of the last call of Take, those of which the latest event is their creation: who created a file may
+	// Begun returns, of the paths of the last call of Take, the ones whose latest event is their creation: who created a file may
 	// still be writing it. What is written in one step, such as a link, is among them.
 	Begun() map[string]bool
 	// Authors returns, by path, the last process that changed it since the previous call, as far as such a process is known. Neither

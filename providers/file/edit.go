@@ -131,7 +131,7 @@ func (e edit) takesFromUser() bool {
 // takesLink reports whether a user's symlink is to get another owner. Its target is then what the user decided, so that only
 // a new symlink can belong to somebody else.
 func (e edit) takesLink() bool {
-	return e.is.found.kind == entry.Link && !e.is.found.info.IsRoots() && e.changes.has("owner")
+	return e.is.found.kind == entry.Link && !e.is.found.info.OwnedByRoot() && e.changes.has("owner")
 }
 
 // refusal returns why not even root can make the changes.
@@ -152,7 +152,7 @@ func (e edit) requireOrdinary() error {
 	if ensure(e.want) == string(entry.Directory) || e.is.found.kind == entry.Directory {
 		return nil
 	}
-	kernels, err := e.dir.KernelsFiles()
+	kernels, err := e.dir.OnKernelFS()
 	if kernels {
 		return fmt.Errorf("%s is in a file system whose files only the kernel makes: write into it by an Exec", e.want.Path)
 	}

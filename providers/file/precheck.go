@@ -134,7 +134,7 @@ func noPlannedParent(h resource.Reader, want Attributes, kind entry.Kind) error 
 func precheckLink(w resource.Write[Attributes]) error {
 	info := w.Is.found.info
 	replaced := changes(w.Changes).has(resource.Ensure) || managesTarget(w.Want)
-	if w.Is.found.kind != entry.Link || info.IsRoots() || replaced {
+	if w.Is.found.kind != entry.Link || info.OwnedByRoot() || replaced {
 		return nil
 	}
 	return &resource.PropertyError{Property: "owner", Err: &host.ForeignLinkError{Path: w.Want.Path, UID: info.UID}}

@@ -14,7 +14,7 @@ func awaitFiles(h host.Reader, want Attributes, inventory resource.Inventory) er
 		return nil
 	}
 	mayManage := func(w resource.Withheld) bool {
-		return w.Reaches(want.Path) || w.IsTree() && host.LeadsAbove(h, w.Path(), want.Path)
+		return w.Reaches(want.Path) || w.IsTree() && host.ResolvesToAncestor(h, w.Path(), want.Path)
 	}
 	return resource.WaitFor("nothing is purged", inventory.Withheld("File"), mayManage, func(w resource.Withheld) string { return w.Files(want.Path) })
 }

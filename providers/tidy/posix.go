@@ -57,7 +57,7 @@ func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes,
 			return
 		}
 		w := walk{
-			ended: ctx.Err, h: h, want: want, least: least, now: p.now(), names: new(host.Names), managed: managed(want.Path, inventory),
+			ended: ctx.Err, h: h, want: want, least: least, now: p.now(), names: new(host.NameBudget), managed: managed(want.Path, inventory),
 			identities: sync.OnceValue(func() map[string]bool { return identities(h, inventory) }),
 		}
 		if err := w.all(yield); err != nil && !errors.Is(err, errStop) {
@@ -115,7 +115,7 @@ type walk struct {
 	identities func() map[string]bool
 	top        host.Handle
 	remove     func(name string, was host.FileInfo) error
-	names      *host.Names
+	names      *host.NameBudget
 }
 
 // all walks from the path itself, if it exists.
@@ -235,7 +235,7 @@ func (w walk) below(dir string, names []string, depth int) (empty bool, err erro
 	if w.want.RecurseLimit != nil && depth >= int(*w.want.RecurseLimit) {
 		return len(names) == 0, nil
 	}
-	release, err := w.names.Hold(names)
+	release, err := w.names.Reserve(names)
 	if err != nil {
 		return false, fmt.Errorf("cannot look into %s: %w", w.path(dir), err)
 	}

@@ -23,7 +23,7 @@ func mayOverlap(h host.Reader, want Attributes, w resource.Withheld) bool {
 	case p == "":
 		return true
 	case w.IsTree():
-		return w.Reaches(want.Path) || host.LeadsAbove(h, p, want.Path)
+		return w.Reaches(want.Path) || host.ResolvesToAncestor(h, p, want.Path)
 	case !ptr.Deref(want.Recurse, false):
 		return p == want.Path
 	default:

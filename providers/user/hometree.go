@@ -56,7 +56,7 @@ type homeTree struct {
 	removes         bool              // the files, one by one
 	others          map[fileID]string // the users with these homes
 	top             host.Handle
-	names           host.Names
+	names           host.NameBudget
 }
 
 // checkDir returns an error if no names can be added to a directory, or removed from it.
@@ -92,7 +92,7 @@ func (t *homeTree) check(name string) error {
 	if err != nil {
 		return err
 	}
-	release, err := t.names.Hold(names)
+	release, err := t.names.Reserve(names)
 	if err != nil {
 		return fmt.Errorf("cannot look into %s: %w", path.Join(t.home, name), err)
 	}

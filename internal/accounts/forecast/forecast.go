@@ -27,7 +27,7 @@ type Accounts struct {
 	exists   func(file string) bool // on the host, before the plan
 }
 
-// key is that of the accounts; see [resource.Once].
+// key identifies the accounts; see [resource.Once].
 type key struct{}
 
 // Read reads the accounts of a host and adds what is planned. They must not be changed: later calls may return the same.
@@ -49,7 +49,7 @@ func read(h resource.Reader) (a Accounts, err error) {
 	return a.Expect(resource.Planned(h)), nil
 }
 
-// Expect returns the accounts after planned writes, of which those of other kinds than User and Group do not count. It leaves the
+// Expect returns the accounts after planned writes of Users and Groups. It ignores other kinds, and leaves the
 // original as it is.
 func (a Accounts) Expect(planned []any) Accounts {
 	a.Users, a.Groups, a.homes, a.owners = slices.Clone(a.Users), slices.Clone(a.Groups), nil, nil

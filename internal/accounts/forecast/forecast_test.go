@@ -25,7 +25,7 @@ func changed[A any](want A, property, is, should string) any {
 	return resource.Write[A]{Want: want, Changes: []resource.Change{{Property: property, Is: is, Should: should}}}
 }
 
-func TestPlannedAccountsAreExpected(t *testing.T) {
+func TestForecastFollowsPlannedWrites(t *testing.T) {
 	ann := accounts.User{Name: "ann", UID: 1500, GID: 1500, Home: "/home/ann"}
 	own := accounts.Group{Name: "ann", GID: 1500}
 	web := accounts.Group{Name: "web", GID: 1600, Members: []string{"ann"}}

@@ -54,7 +54,8 @@ func (a *Accounts) hasHome(dir string) bool {
 	return a.exists(dir)
 }
 
-// Home reports whether a directory is planned together with a user, in or below whose home it is, and whether it is made or removed then.
+// Home reports whether a directory is the home of a user or below it, so that a planned change of the user makes or removes it: planned.
+// made tells which.
 func (a Accounts) Home(dir string) (made, planned bool) {
 	c, ok := a.homeChange(dir)
 	if !ok || !c.made {

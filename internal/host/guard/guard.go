@@ -1,6 +1,6 @@
 // Package guard wraps the host that providers get, so that each rule about what they may do is in one place.
 //
-// [Host] is for runs: it refuses Fettle's own files. [Simulation] is for plans and noop runs, whose resources may come from
+// Runs use [Host], which refuses Fettle's own files. [Simulation] is for plans and noop runs, whose resources may come from
 // authors who may not change the host: it also runs each command where that can't change the host, ends with its context and
 // is bounded.
 package guard
@@ -48,7 +48,7 @@ func (r rules) check() error {
 	return r.ended()
 }
 
-// listed returns the names of a directory without those of refused files.
+// listed returns the names in a directory, without refused files.
 func (r rules) listed(dir host.Handle) ([]string, error) {
 	if err := r.check(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func machine(t *testing.T) (*hosttest.Host, *own.Files) {
 			t.Fatal(err)
 		}
 	}
-	return h, own.New(own.Place{Host: h, Paths: []string{"/var/state", "/var/missing"}})
+	return h, own.New(own.Root{Host: h, Paths: []string{"/var/state", "/var/missing"}})
 }
 
 // closing closes what a call returned.
@@ -237,7 +237,7 @@ func TestSimulationEndsWithItsContext(t *testing.T) {
 
 func anyNumber(int) error { return nil }
 
-func TestSimulationIsBounded(t *testing.T) {
+func TestSimulationHasLimits(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.Put("/d/a", "0123456789")

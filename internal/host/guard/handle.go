@@ -72,8 +72,8 @@ func (r rules) writable(n host.WritableHandle, err error) (host.WritableHandle, 
 	return writable{handle{n, r}, n}, nil
 }
 
-// spare returns an error if a name in the directory is that of a refused file.
-func (n writable) spare(name string) error {
+// refuseOwn returns an error if a name in the directory refers to a refused file.
+func (n writable) refuseOwn(name string) error {
 	child, err := n.Child(name)
 	if err != nil {
 		return ignoreMissing(err)
@@ -81,8 +81,8 @@ func (n writable) spare(name string) error {
 	return errors.Join(n.files.Refuse(child.Path(), child.Info()), child.Close())
 }
 
-// spareAll is spare for the files below as well.
-func (n writable) spareAll(name string) error {
+// refuseOwnBelow returns an error if a directory has refused files below it.
+func (n writable) refuseOwnBelow(name string) error {
 	child, err := n.Child(name)
 	if err != nil {
 		return ignoreMissing(err)
@@ -104,7 +104,7 @@ func (n writable) SetXattr(name string, value []byte) error { return n.w.SetXatt
 
 // WriteFile implements [host.WritableHandle].
 func (n writable) WriteFile(ctx context.Context, name string, f host.NewFile) (sum [32]byte, err error) {
-	if err := n.spare(name); err != nil {
+	if err := n.refuseOwn(name); err != nil {
 		return sum, err
 	}
 	return n.w.WriteFile(ctx, name, f)
@@ -117,7 +117,7 @@ func (n writable) Mkdir(name string, mode uint32) (host.WritableHandle, error) {
 
 // Symlink implements [host.WritableHandle].
 func (n writable) Symlink(text, name string) (host.WritableHandle, error) {
-	if err := n.spare(name); err != nil {
+	if err := n.refuseOwn(name); err != nil {
 		return nil, err
 	}
 	return n.writable(n.w.Symlink(text, name))
@@ -125,7 +125,7 @@ func (n writable) Symlink(text, name string) (host.WritableHandle, error) {
 
 // Remove implements [host.WritableHandle].
 func (n writable) Remove(name string, was *host.FileInfo) error {
-	if err := n.spare(name); err != nil {
+	if err := n.refuseOwn(name); err != nil {
 		return err
 	}
 	return n.w.Remove(name, was)
@@ -133,7 +133,7 @@ func (n writable) Remove(name string, was *host.FileInfo) error {
 
 // RemoveAll implements [host.WritableHandle].
 func (n writable) RemoveAll(name string) error {
-	if err := n.spareAll(name); err != nil {
+	if err := n.refuseOwnBelow(name); err != nil {
 		return err
 	}
 	return n.w.RemoveAll(name)

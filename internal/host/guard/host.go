@@ -17,7 +17,7 @@ type guarded struct {
 	h host.Host
 }
 
-// ignoreMissing returns err unless it is that of a missing file.
+// ignoreMissing returns err unless it says that a file is missing.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -33,8 +33,8 @@ func (r rules) requireNoneBelow(path string, info host.FileInfo) error {
 	return nil
 }
 
-// spare returns an error if a path is that of a refused file, or would be in a refused directory.
-func (g guarded) spare(name string) error {
+// refuseOwn returns an error if a path refers to a refused file, or would be in a refused directory.
+func (g guarded) refuseOwn(name string) error {
 	info, err := g.Lstat(name)
 	if err == nil {
 		err = g.files.Refuse(name, info)
@@ -57,7 +57,7 @@ func (g guarded) EditParent(path string, links host.Links) (host.WritableHandle,
 
 // WriteFile implements [host.Host].
 func (g guarded) WriteFile(ctx context.Context, path string, f host.NewFile) (sum [32]byte, err error) {
-	if err := g.spare(path); err != nil {
+	if err := g.refuseOwn(path); err != nil {
 		return sum, err
 	}
 	return g.h.WriteFile(ctx, path, f)
@@ -65,7 +65,7 @@ func (g guarded) WriteFile(ctx context.Context, path string, f host.NewFile) (su
 
 // Mkdir implements [host.Host].
 func (g guarded) Mkdir(path string, mode uint32) error {
-	if err := g.spare(path); err != nil {
+	if err := g.refuseOwn(path); err != nil {
 		return err
 	}
 	return g.h.Mkdir(path, mode)
@@ -73,7 +73,7 @@ func (g guarded) Mkdir(path string, mode uint32) error {
 
 // Symlink implements [host.Host].
 func (g guarded) Symlink(text, path string) error {
-	if err := g.spare(path); err != nil {
+	if err := g.refuseOwn(path); err != nil {
 		return err
 	}
 	return g.h.Symlink(text, path)
@@ -81,7 +81,7 @@ func (g guarded) Symlink(text, path string) error {
 
 // Remove implements [host.Host].
 func (g guarded) Remove(path string) error {
-	if err := g.spare(path); err != nil {
+	if err := g.refuseOwn(path); err != nil {
 		return err
 	}
 	return g.h.Remove(path)
@@ -89,7 +89,7 @@ func (g guarded) Remove(path string) error {
 
 // RemoveAll implements [host.Host].
 func (g guarded) RemoveAll(path string) error {
-	if err := g.spare(path); err != nil {
+	if err := g.refuseOwn(path); err != nil {
 		return err
 	}
 	if info, err := g.Lstat(path); err == nil {

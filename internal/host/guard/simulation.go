@@ -36,7 +36,7 @@ func Simulation(ctx context.Context, h host.Reader, o Options) host.Reader {
 	return simulated{reader{h, rules{o.Own, s}}}
 }
 
-// A simulation is what the rules of one have beside those of a run.
+// A simulation has the rules that a run does not have.
 type simulation struct {
 	ctx    context.Context //nolint:containedctx // methods that read have none
 	access bool

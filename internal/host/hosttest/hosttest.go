@@ -70,17 +70,17 @@ func (h *Host) Dir() string { return h.dir }
 // Put creates a file with mode 0644 and its parent directories, without an entry in the transcript.
 func (h *Host) Put(path, content string) {
 	h.t.Helper()
-	h.place(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) })
+	h.create(path, func(file string) error { return os.WriteFile(file, []byte(content), 0o644) })
 }
 
 // PutDir creates a directory with mode 0755 and its parents, without an entry in the transcript.
 func (h *Host) PutDir(path string) {
 	h.t.Helper()
-	h.place(path+"/.", func(string) error { return nil })
+	h.create(path+"/.", func(string) error { return nil })
 }
 
-// place does not follow symlinks: it prepares a host before there are any.
-func (h *Host) place(name string, put func(file string) error) {
+// create does not follow symlinks: it prepares a host before there are any.
+func (h *Host) create(name string, put func(file string) error) {
 	h.t.Helper()
 	file := h.dir + "/" + strings.TrimPrefix(name, "/")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), put(file)); err != nil {

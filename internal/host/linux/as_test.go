@@ -37,7 +37,7 @@ func TestImpersonationAppliesUserPermissions(t *testing.T) {
 	user := h.ActAs(ann)
 	_, read := user.ReadFile("/home/ann/file")
 	_, open := user.Open("/home/ann/file")
-	_, write := user.WriteFile(t.Context(), "/home/ann/dir/cron", mine("x"))
+	_, write := user.WriteFile(t.Context(), "/home/ann/dir/cron", ownedFile("x"))
 	for what, err := range map[string]error{
 		"reads": read, "opens": open, "opens after Lookup": openLooked(user, "/lit"), "writes": write,
 		"creates a directory": user.Mkdir("/home/ann/dir/d", 0o755),

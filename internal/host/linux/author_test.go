@@ -32,12 +32,12 @@ func TestWatchKnowsTheProcessThatChangedAPath(t *testing.T) {
 			if script == "" {
 				must(t, os.RemoveAll(root+"/etc"))
 				must(t, os.Mkdir(root+"/etc", 0o755))
-				take(t, w)
+				takeChanges(t, w)
 				must(t, w.Follow([]string{"/etc/motd"}))
 				script = "echo x > etc/motd"
 			}
-			want := map[string]*host.Author{"/etc/motd": stranger(t, root, script)}
-			if diff := cmp.Diff([]string{"/etc/motd"}, take(t, w)); diff != "" {
+			want := map[string]*host.Author{"/etc/motd": runUnrelatedShell(t, root, script)}
+			if diff := cmp.Diff([]string{"/etc/motd"}, takeChanges(t, w)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(want, w.Authors()); diff != "" {
@@ -58,8 +58,8 @@ func TestWatchKnowsThePodThatChangedAPath(t *testing.T) {
 	w := follow(t, h, "/etc/motd")
 	w.Ready()
 	for _, want := range []string{uid, "default/web-1"} {
-		by := stranger(t, root, "echo $$ >"+group+"/cgroup.procs; echo x >> etc/motd")
-		take(t, w)
+		by := runUnrelatedShell(t, root, "echo $$ >"+group+"/cgroup.procs; echo x >> etc/motd")
+		takeChanges(t, w)
 		by.Unit, by.Pod = "", want
 		if diff := cmp.Diff(map[string]*host.Author{"/etc/motd": by}, w.Authors()); diff != "" {
 			t.Error(diff)
@@ -68,7 +68,7 @@ func TestWatchKnowsThePodThatChangedAPath(t *testing.T) {
 	}
 }
 
-// podGroup creates a control group like that of a pod, in the hierarchy of systemd.
+// podGroup creates a control group like a pod's, in the hierarchy of systemd.
 func podGroup(t *testing.T, uid string) string {
 	t.Helper()
 	top := "/sys/fs/cgroup"
@@ -94,7 +94,7 @@ func podGroup(t *testing.T, uid string) string {
 	return group
 }
 
-func TestWatchKnowsNoAuthor(t *testing.T) {
+func TestChangeHasNoAuthorIfOursOrUnknown(t *testing.T) {
 	debian.Require(t)
 	for name, change := range map[string]func(t *testing.T, root string){
 		"of an own change": func(t *testing.T, root string) {
@@ -149,7 +149,7 @@ func TestWatchWithoutPrivilegesReportsChangesOnly(t *testing.T) {
 	t.Cleanup(func() { _ = w.Close() })
 	must(t, w.Follow([]string{"/etc/motd"}))
 	w.Ready()
-	stranger(t, root, "echo x > etc/motd")
+	runUnrelatedShell(t, root, "echo x > etc/motd")
 	await(t, w)
 	if diff := cmp.Diff([]string{"/etc/motd"}, w.Take()); diff != "" {
 		t.Error(diff)
@@ -159,8 +159,8 @@ func TestWatchWithoutPrivilegesReportsChangesOnly(t *testing.T) {
 	}
 }
 
-// take waits until there are changes, and returns them.
-func take(t *testing.T, w host.Watch) []string {
+// takeChanges waits until there are changes, and returns them.
+func takeChanges(t *testing.T, w host.Watch) []string {
 	t.Helper()
 	for {
 		await(t, w) // also returns for changes that were taken before
@@ -170,8 +170,8 @@ func take(t *testing.T, w host.Watch) []string {
 	}
 }
 
-// stranger has a shell run a script in a directory, and stay. The shell is no process that the test started: its parent has ended.
-func stranger(t *testing.T, dir, script string) *host.Author {
+// runUnrelatedShell has a shell run a script in a directory, and stay. The shell is no descendant of the test: its parent has ended.
+func runUnrelatedShell(t *testing.T, dir, script string) *host.Author {
 	t.Helper()
 	begin, end := filepath.Join(t.TempDir(), "begin"), filepath.Join(t.TempDir(), "end") // nobody writes to end
 	must(t, errors.Join(unix.Mkfifo(begin, 0o600), unix.Mkfifo(end, 0o600)))

@@ -101,19 +101,19 @@ func TestRemoveAllDoesNotFollowSymlinks(t *testing.T) {
 
 // The kernel protects a mount point only within its own namespace.
 func TestMountPointIsNeitherRemovedNorReplaced(t *testing.T) {
-	h := open(t, linux.Options{PID: elsewhere(t)})
+	h := open(t, linux.Options{PID: startInOtherNamespaces(t)})
 	must(t, h.Mkdir("/run/top", 0o755))
 	must(t, h.Mkdir("/run/top/mnt", 0o755))
 	for _, file := range []string{"/run/top/bound", "/run/source"} {
-		_, err := h.WriteFile(t.Context(), file, mine("kept"))
+		_, err := h.WriteFile(t.Context(), file, ownedFile("kept"))
 		must(t, err)
 	}
 	mount(t, h, "-t", "tmpfs", "tmpfs", "/run/top/mnt")
 	mount(t, h, "--bind", "/run/source", "/run/top/bound")
-	_, err := h.WriteFile(t.Context(), "/run/top/mnt/precious", mine("kept"))
+	_, err := h.WriteFile(t.Context(), "/run/top/mnt/precious", ownedFile("kept"))
 	must(t, err)
 
-	_, err = h.WriteFile(t.Context(), "/run/top/bound", mine("lost"))
+	_, err = h.WriteFile(t.Context(), "/run/top/bound", ownedFile("lost"))
 	tests := map[string]error{
 		"RemoveAll above it":     h.RemoveAll("/run/top"),
 		"RemoveAll of it":        h.RemoveAll("/run/top/mnt"),

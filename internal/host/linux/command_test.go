@@ -164,7 +164,7 @@ func TestDeadlineKillsProcessGroup(t *testing.T) {
 		}
 		return string(res.Stdout) == "begun\n" && exists(pidFile)
 	})
-	eventually(t, "the grandchild is gone", func() bool { return gone(t, pidFile) })
+	eventually(t, "the grandchild is gone", func() bool { return hasEnded(t, pidFile) })
 }
 
 func TestCallerExitKillsAttachedCommandOnly(t *testing.T) {
@@ -270,7 +270,7 @@ func TestDaemonThatInheritsOutputDoesNotBlock(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	eventually(t, "the daemon has begun", func() bool { return exists(pidFile) && pidIn(t, pidFile) > 0 })
-	if gone(t, pidFile) {
+	if hasEnded(t, pidFile) {
 		t.Error("the daemon was killed")
 	}
 }
@@ -330,8 +330,8 @@ func pidIn(t *testing.T, file string) int {
 	return pid
 }
 
-// gone reports whether a process has ended. A zombie has.
-func gone(t *testing.T, pidFile string) bool {
+// hasEnded reports whether a process has ended. A zombie has.
+func hasEnded(t *testing.T, pidFile string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pidIn(t, pidFile)) + "/stat")
 	if err != nil {

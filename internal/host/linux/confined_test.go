@@ -171,7 +171,7 @@ func TestReadOnlyQueryLeavesRootUnchanged(t *testing.T) {
 	}
 }
 
-func TestReadOnlyQueryReaches(t *testing.T) {
+func TestReadOnlyQueryCanReach(t *testing.T) {
 	h, m := confinedMachine(t)
 	victim(t, m)
 	tests := map[string]struct {

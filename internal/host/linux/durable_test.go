@@ -56,7 +56,7 @@ func TestConcurrentWritesToOneDirectory(t *testing.T) {
 // New content is durable only once its name is: the directory is synced after the file.
 func TestFailedDirectorySyncIsAnError(t *testing.T) {
 	h, _ := tempRoot(t)
-	file := mine("new")
+	file := ownedFile("new")
 	file.Check = func(context.Context, string) error { return breakFsync() } // the file itself was synced before
 	err := onThread(func() error {
 		_, err := h.WriteFile(t.Context(), "/f", file)
@@ -74,7 +74,7 @@ func TestFailedContentSyncLeavesNameUntouched(t *testing.T) {
 		if err := breakFsync(); err != nil {
 			return err
 		}
-		_, err := h.WriteFile(t.Context(), "/f", mine("new"))
+		_, err := h.WriteFile(t.Context(), "/f", ownedFile("new"))
 		return err
 	})
 	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), "/f") {

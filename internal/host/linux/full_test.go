@@ -23,7 +23,7 @@ func TestFullDiskErrorIsStable(t *testing.T) {
 	if dir := os.Getenv(fullDiskVar); dir != "" {
 		limitFileSize(t, 16)
 		for range 2 {
-			_, err := open(t, linux.Options{Root: dir}).WriteFile(t.Context(), "/f", mine("more than sixteen bytes"))
+			_, err := open(t, linux.Options{Root: dir}).WriteFile(t.Context(), "/f", ownedFile("more than sixteen bytes"))
 			fmt.Fprintln(os.Stderr, err) // a pipe, which has no size
 		}
 		return

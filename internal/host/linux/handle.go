@@ -87,9 +87,9 @@ func (n *handle) Protection() (string, error) {
 	return why, n.error("look at the attributes of", err)
 }
 
-// KernelsFiles implements [host.Handle].
-func (n *handle) KernelsFiles() (bool, error) {
-	kernels, err := descriptor.KernelsFiles(n.f.FD)
+// OnKernelFS implements [host.Handle].
+func (n *handle) OnKernelFS() (bool, error) {
+	kernels, err := descriptor.OnKernelFS(n.f.FD)
 	return kernels, n.error("look at the file system of", err)
 }
 

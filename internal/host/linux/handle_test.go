@@ -103,7 +103,7 @@ func TestOnlyObservedFileIsReplacedOrRemoved(t *testing.T) {
 			d, name := editDir(t, h, "/f")
 			was := edit(t, h, "/f").Info()
 			waitForNextTick(t, dir)
-			file := mine("new")
+			file := ownedFile("new")
 			file.Was = &was
 			file.Check = func(context.Context, string) error { change(t, dir); return nil }
 			if _, err := d.WriteFile(t.Context(), name, file); !errors.Is(err, host.ErrChanged) {
@@ -149,7 +149,7 @@ func waitForNextTick(t *testing.T, dir string) {
 func TestCreationDoesNotReplaceNewFile(t *testing.T) {
 	h, dir := tempRoot(t)
 	d, name := editDir(t, h, "/f")
-	file := mine("new")
+	file := ownedFile("new")
 	file.Was = new(host.FileInfo)
 	file.Check = func(context.Context, string) error { put(t, filepath.Join(dir, "f"), "theirs"); return nil }
 	if _, err := d.WriteFile(t.Context(), name, file); !errors.Is(err, host.ErrChanged) {

@@ -105,8 +105,8 @@ func xattr(h host.Reader, path, name string) (string, error) {
 	return string(value), errors.Join(err, n.Close())
 }
 
-// mine returns content owned by the user that runs the test.
-func mine(content string) host.NewFile {
+// ownedFile returns a new file with a content, owned by the user that runs the test.
+func ownedFile(content string) host.NewFile {
 	return host.NewFile{Content: strings.NewReader(content), UID: os.Geteuid(), GID: os.Getegid()}
 }
 
@@ -117,9 +117,9 @@ func buildProbe(t *testing.T, file string) {
 	program.Make(t, "internal/host/linux/testdata/probe", file)
 }
 
-// elsewhere starts a process in new pid, mount, uts, ipc and net namespaces with the host name "elsewhere" and a fake
+// startInOtherNamespaces starts a process in new pid, mount, uts, ipc and net namespaces with the host name "elsewhere" and a fake
 // systemd.
-func elsewhere(t *testing.T) (pid int) {
+func startInOtherNamespaces(t *testing.T) (pid int) {
 	t.Helper()
 	debian.Require(t)
 	probe := filepath.Join(t.TempDir(), "probe")

@@ -47,7 +47,7 @@ func TestCleanupKeepsFilesBeingWritten(t *testing.T) {
 		})
 	}
 	for i := range 50 {
-		if _, err := h.WriteFile(t.Context(), fmt.Sprintf("/f%d", i%10), mine("new")); err != nil {
+		if _, err := h.WriteFile(t.Context(), fmt.Sprintf("/f%d", i%10), ownedFile("new")); err != nil {
 			t.Error(err)
 			break
 		}

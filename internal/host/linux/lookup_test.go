@@ -130,7 +130,7 @@ func TestOnlyTrustedSymlinksAreFollowed(t *testing.T) {
 			if name != "f" && name != "new" && name != filepath.Base(test.path) {
 				t.Errorf("the name is %q", name)
 			}
-			made, err := at.WriteFile(t.Context(), name, mine("found"))
+			made, err := at.WriteFile(t.Context(), name, ownedFile("found"))
 			must(t, err)
 			seen, err := h.Lookup(test.path, test.how)
 			must(t, err)
@@ -179,7 +179,7 @@ func TestHandleDoesNotFollowSymlinksBelow(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a/f", "..", ".", "", "l/f"} {
-		if _, err := top.WriteFile(t.Context(), name, mine("x")); err == nil {
+		if _, err := top.WriteFile(t.Context(), name, ownedFile("x")); err == nil {
 			t.Errorf("WriteFile(%q) wrote", name)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // A user may mount a file system that never answers. A program that asks it for anything waits for ever.
-func TestMountsOfUsersAreNotEntered(t *testing.T) {
+func TestUserMountsAreNotEntered(t *testing.T) {
 	_, dir := homes(t)
 	put(t, filepath.Join(dir, "home/zed/own/f"), "f")
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -31,8 +31,8 @@ func TestMountsOfUsersAreNotEntered(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 		defer cancel()
 		err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-			mute(ctx, t, at("home/zed/mnt"), zed, unix.S_IFDIR), mute(ctx, t, at("home/zed/file"), zed, unix.S_IFREG),
-			unix.Mount("tmpfs", at("home/zed/disk"), "tmpfs", 0, ""), os.Mkdir(at("home/zed/disk/d"), 0o755), mute(ctx, t, at("home/zed/disk/d"), zed, unix.S_IFDIR))
+			mountUnresponsive(ctx, t, at("home/zed/mnt"), zed, unix.S_IFDIR), mountUnresponsive(ctx, t, at("home/zed/file"), zed, unix.S_IFREG),
+			unix.Mount("tmpfs", at("home/zed/disk"), "tmpfs", 0, ""), os.Mkdir(at("home/zed/disk/d"), 0o755), mountUnresponsive(ctx, t, at("home/zed/disk/d"), zed, unix.S_IFDIR))
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func TestMountsOfUsersAreNotEntered(t *testing.T) {
 			"stat a file in it":            func() error { _, err := h.Lstat("/home/zed/mnt/f"); return err },
 			"read it":                      func() error { _, err := h.ReadFile("/home/zed/file"); return err },
 			"list it":                      func() error { _, err := h.ReadDir("/home/zed/mnt"); return err },
-			"write into it":                func() error { _, err := h.WriteFile(ctx, "/home/zed/mnt/f", mine("x")); return err },
+			"write into it":                func() error { _, err := h.WriteFile(ctx, "/home/zed/mnt/f", ownedFile("x")); return err },
 			"open it as a child":           func() error { return closed(top.Child("mnt")) },
 			"open a file in it as a child": func() error { return closed(top.Child("mnt/f")) },
 			"open it as a child to change": func() error { return closed(top.Edit("mnt")) },
@@ -98,7 +98,7 @@ func TestMountsOfUsersAreNotEntered(t *testing.T) {
 
 // A user can mount such a file system on anything in a directory at any time: on what looks like one of Fettle's own temporary files,
 // or on a file between two steps of its change.
-func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
+func TestUserMountsBesideAFileGetNoRequests(t *testing.T) {
 	_, dir := homes(t)
 	in := filepath.Join(dir, "home/zed/own")
 	for sentence, act := range map[string]func(ctx context.Context, d host.WritableHandle, mount func(name string) error) error{
@@ -106,14 +106,14 @@ func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
 			if err := mount(".fettle-AAAAAAAAAAAAAAAAAAAAAAAAAA"); err != nil {
 				return err
 			}
-			_, err := d.WriteFile(ctx, "g", mine("x"))
+			_, err := d.WriteFile(ctx, "g", ownedFile("x"))
 			return errors.Join(err, unix.EBUSY) // it is written
 		},
 		"a file that is written": func(ctx context.Context, d host.WritableHandle, mount func(string) error) error {
 			if err := mount("f"); err != nil {
 				return err
 			}
-			_, err := d.WriteFile(ctx, "f", mine("x"))
+			_, err := d.WriteFile(ctx, "f", ownedFile("x"))
 			return err
 		},
 		"a file while it is written": func(ctx context.Context, d host.WritableHandle, mount func(string) error) error {
@@ -175,7 +175,7 @@ func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
 					if name != "f" {
 						put(t, filepath.Join(in, name), "")
 					}
-					return mute(ctx, t, filepath.Join(in, name), zed, unix.S_IFREG)
+					return mountUnresponsive(ctx, t, filepath.Join(in, name), zed, unix.S_IFREG)
 				})
 				if !errors.Is(err, unix.EBUSY) && !errors.Is(err, host.ErrChanged) || ctx.Err() != nil {
 					t.Errorf("got %v, %v", err, ctx.Err())
@@ -186,8 +186,8 @@ func TestMountsOfUsersBesideAFileAreNotAsked(t *testing.T) {
 	}
 }
 
-// mute mounts a file system of a user that does not answer until ctx ends.
-func mute(ctx context.Context, t *testing.T, dir string, user, kind int) error {
+// mountUnresponsive mounts a file system of a user that does not answer until ctx ends.
+func mountUnresponsive(ctx context.Context, t *testing.T, dir string, user, kind int) error {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

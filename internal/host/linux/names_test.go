@@ -26,7 +26,7 @@ const fullVar = "FETTLE_TEST_FULL"
 func TestLargeDirectoryUsesLittleMemory(t *testing.T) {
 	if dir := os.Getenv(fullVar); dir != "" {
 		h := open(t, linux.Options{Root: dir})
-		_, err := h.WriteFile(t.Context(), "/mem/full/f", mine("new"))
+		_, err := h.WriteFile(t.Context(), "/mem/full/f", ownedFile("new"))
 		must(t, err)
 		must(t, h.RemoveAll("/mem/full"))
 		const most = 48 << 10

@@ -12,11 +12,11 @@ import (
 )
 
 func TestHostOfProcessUsesItsNamespaces(t *testing.T) {
-	pid := elsewhere(t)
+	pid := startInOtherNamespaces(t)
 	before := namespacesOf(t, "/proc/thread-self")
 	h := open(t, linux.Options{PID: pid})
 
-	_, err := h.WriteFile(t.Context(), "/run/marker", mine("written through its root"))
+	_, err := h.WriteFile(t.Context(), "/run/marker", ownedFile("written through its root"))
 	must(t, err)
 	script := `uname -n; cat /run/marker; echo; pwd; test $$ -lt 1000 && echo a new process table`
 	want := host.Result{Stdout: []byte("elsewhere\nwritten through its root\n/\na new process table\n")}

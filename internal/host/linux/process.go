@@ -8,7 +8,7 @@ import (
 )
 
 // CheckProcess returns an error unless a process runs on another host than this one, as process 1 does for a container
-// in a pod with hostPID. Without hostPID, process 1 is the container's own, or that of another container of its pod.
+// in a pod with hostPID. Without hostPID, process 1 belongs to the container, or to another container of its pod.
 func CheckProcess(pid int) error {
 	dir := path.Join("/proc", strconv.Itoa(pid))
 	own, err := sameMounts(dir)

@@ -218,7 +218,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	before := descriptors(t)
 	for range 20 {
-		_, err := h.WriteFile(t.Context(), "/d/e", mine("x"))
+		_, err := h.WriteFile(t.Context(), "/d/e", ownedFile("x"))
 		must(t, err)
 		_, err = h.ReadFile("/d/e")
 		must(t, err)
@@ -229,7 +229,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 		must(t, chmod(h, "/d/e", 0o600))
 		must(t, h.Symlink("x", "/d/l"))
 		_, _ = h.Readlink("/d/l")
-		_, _ = h.WriteFile(t.Context(), "/d", mine("x"))
+		_, _ = h.WriteFile(t.Context(), "/d", ownedFile("x"))
 		_, _ = h.Query(t.Context(), host.Cmd{Args: []string{"none"}})
 		must(t, h.Mkdir("/d/d", 0o755))
 		must(t, h.RemoveAll("/d/d"))

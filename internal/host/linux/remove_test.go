@@ -133,7 +133,7 @@ func TestRemovalIsAllOrNothing(t *testing.T) {
 	})
 }
 
-func TestProtectionOfFilesIsKnown(t *testing.T) {
+func TestProtectionExplainsWhyRootCannotRemoveAFile(t *testing.T) {
 	debian.Require(t, "chattr")
 	h, dir := tempRoot(t)
 	for name, kind := range map[string]string{"disk": "tmpfs", "full": "tmpfs", "proc": "proc"} {
@@ -158,7 +158,7 @@ func TestProtectionOfFilesIsKnown(t *testing.T) {
 		must(t, err)
 		got, err := file.Protection()
 		must(t, err)
-		kernels, err := file.KernelsFiles()
+		kernels, err := file.OnKernelFS()
 		must(t, errors.Join(err, file.Close()))
 		if got != want || kernels != (path == "/proc/sys") {
 			t.Errorf("%s: got %q, want %q; of the kernel: %v", path, got, want, kernels)

@@ -45,7 +45,7 @@ func TestSimulationAsksForServicesAndChangesNothing(t *testing.T) {
 }
 
 // The kernel has files that look like regular ones, and give what is read to one reader only.
-func TestReadsTakeNothingFromOthers(t *testing.T) {
+func TestFilesThatAReadConsumesAreRefused(t *testing.T) {
 	root := debian.Root(t)
 	for _, kind := range []string{"proc", "tracefs"} {
 		at := root + "/srv/" + kind
@@ -74,7 +74,7 @@ func TestSimulationRefusesOwnFilesBehindMounts(t *testing.T) {
 	must(t, unix.Mount(root+"/var/lib/fettle/keys", root+"/srv/mounted", "", unix.MS_BIND, ""))
 	t.Cleanup(func() { must(t, unix.Unmount(root+"/srv/mounted", unix.MNT_DETACH)) })
 	h := open(t, linux.Options{Root: root})
-	files := own.New(own.Place{Host: h, Paths: own.Dirs("/var/lib/fettle")})
+	files := own.New(own.Root{Host: h, Paths: own.Dirs("/var/lib/fettle")})
 	simulated := guard.Simulation(t.Context(), h, guard.Options{Own: files})
 	for _, path := range []string{"/var/lib/fettle/keys/node", "/srv/mounted/node", "/srv/mounted", "/srv/linked"} {
 		_, err := simulated.Stat(path)

@@ -21,7 +21,7 @@ import (
 )
 
 // A file system of a user can keep a process from ending, even after it was killed, and another one from starting.
-func TestCommandsInMountsOfUsersDoNotHangTheAgent(t *testing.T) {
+func TestCommandsInUserMountsDoNotBlockTheAgent(t *testing.T) {
 	asUser, soon := &host.Credentials{UID: zed, GID: zed}, 100*time.Millisecond
 	for sentence, c := range map[string]struct {
 		cmd  host.Cmd // MNT is where the user has mounted it
@@ -52,7 +52,7 @@ func TestCommandsInMountsOfUsersDoNotHangTheAgent(t *testing.T) {
 				defer cancel()
 				var asked atomic.Bool
 				err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-					deaf(ctx, t, at, zed, &asked))
+					mountUnresponsiveAfterFirst(ctx, t, at, zed, &asked))
 				if err != nil {
 					return err
 				}
@@ -77,9 +77,9 @@ func TestCommandsInMountsOfUsersDoNotHangTheAgent(t *testing.T) {
 	}
 }
 
-// deaf mounts a file system of a user that takes all requests, and answers none but the first, until ctx ends. It stores whether there
+// mountUnresponsiveAfterFirst mounts a file system of a user that takes all requests, and answers none but the first, until ctx ends. It stores whether there
 // were others.
-func deaf(ctx context.Context, t *testing.T, dir string, user int, asked *atomic.Bool) error {
+func mountUnresponsiveAfterFirst(ctx context.Context, t *testing.T, dir string, user int, asked *atomic.Bool) error {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func transient(t *testing.T) *linux.Host {
 	t.Helper()
-	return open(t, linux.Options{PID: elsewhere(t), Transient: true})
+	return open(t, linux.Options{PID: startInOtherNamespaces(t), Transient: true})
 }
 
 func detached(cmd host.Cmd) host.Cmd {
@@ -98,7 +98,7 @@ func TestTransientUnitOutlivesCallerUntilTimeout(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 		cancel()
-		_, _ = h.WriteFile(t.Context(), "/run/cancelled", mine("")) // without it, the command does not end
+		_, _ = h.WriteFile(t.Context(), "/run/cancelled", ownedFile("")) // without it, the command does not end
 	}()
 	res, err := h.Run(ctx, detached(sh("touch /run/begun; until [ -e /run/cancelled ]; do sleep 0.01; done; echo finished")))
 	if err != nil || string(res.Stdout) != "finished\n" {
@@ -121,7 +121,7 @@ func TestTransientUnitOutlivesCallerUntilTimeout(t *testing.T) {
 
 func TestUnitStartFailureIsExplained(t *testing.T) {
 	h := transient(t)
-	_, err := h.WriteFile(t.Context(), "/run/no-bus", mine(""))
+	_, err := h.WriteFile(t.Context(), "/run/no-bus", ownedFile(""))
 	must(t, err)
 	_, err = h.Run(t.Context(), detached(sh("echo never")))
 	want := regexp.MustCompile(`^cannot run "sh": cannot start transient unit fettle-\w+: Failed to connect to bus: No such file or directory$`)

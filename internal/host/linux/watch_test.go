@@ -88,7 +88,7 @@ func TestWatchReportsChanges(t *testing.T) {
 	}
 }
 
-func TestWatchKnowsWhichFilesAreStillWritten(t *testing.T) {
+func TestWatchReportsFilesThatAreStillOpen(t *testing.T) {
 	h, root := watchedRoot(t)
 	w := follow(t, h, "/etc/motd", "/etc/new", "/etc/other")
 	begun := func(want map[string]bool) {

@@ -28,7 +28,7 @@ func TestWriteFileReplacesAtomically(t *testing.T) {
 	must(t, err)
 	defer before.Close()
 
-	sum, err := h.WriteFile(t.Context(), "/etc/motd", mine("new"))
+	sum, err := h.WriteFile(t.Context(), "/etc/motd", ownedFile("new"))
 	must(t, err)
 	if want := sha256.Sum256([]byte("new")); sum != want {
 		t.Errorf("sum is %x, want %x", sum, want)
@@ -123,7 +123,7 @@ func TestWriteRemovesLeftoversOfKilledWrite(t *testing.T) {
 		Content: strings.NewReader("new"), UID: -1, GID: -1,
 		Check: func(ctx context.Context, _ string) error {
 			other := open(t, linux.Options{Root: dir}) // to locks, this is another process
-			_, err := other.WriteFile(ctx, "/g", mine("other"))
+			_, err := other.WriteFile(ctx, "/g", ownedFile("other"))
 			during = tree(t, dir)
 			return err
 		},
@@ -142,7 +142,7 @@ func TestCheckReadsCompleteFileAtHostPath(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "real"), 0o755))
 	must(t, os.Symlink("/real", filepath.Join(dir, "etc")))
 	mode := uint32(0o755)
-	file := mine("#!/bin/sh\n")
+	file := ownedFile("#!/bin/sh\n")
 	file.Mode = &mode
 	var staged string
 	file.Check = func(_ context.Context, path string) error {
@@ -166,7 +166,7 @@ func TestWriteFileReplacesSymlinksAndRejectsDirectories(t *testing.T) {
 	must(t, os.Symlink("precious", filepath.Join(dir, "link")))
 	must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
 
-	_, err := h.WriteFile(t.Context(), "/link", mine("new"))
+	_, err := h.WriteFile(t.Context(), "/link", ownedFile("new"))
 	must(t, err)
 	if got := read(t, filepath.Join(dir, "precious")); got != "kept" {
 		t.Errorf("the target of the symlink contains %q", got)
@@ -183,7 +183,7 @@ func TestWriteFileReplacesSymlinksAndRejectsDirectories(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/dir/..", "/dir/.", "", "dir/f"} {
-		if _, err := h.WriteFile(t.Context(), path, mine("x")); err == nil {
+		if _, err := h.WriteFile(t.Context(), path, ownedFile("x")); err == nil {
 			t.Errorf("WriteFile(%q) wrote", path)
 		}
 	}
@@ -197,7 +197,7 @@ func TestWriteStaysInOpenedDirectory(t *testing.T) {
 	h, dir := tempRoot(t)
 	must(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
 	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o755))
-	file := mine("mine")
+	file := ownedFile("mine")
 	file.Check = func(context.Context, string) error {
 		return errors.Join(os.Rename(filepath.Join(dir, "home"), filepath.Join(dir, "moved")),
 			os.Symlink("etc", filepath.Join(dir, "home")))

@@ -268,10 +268,10 @@ func TestReplacementKeepsNoLargeAttributes(t *testing.T) {
 			return
 		}
 		const says = "its extended attributes have more than 1048576 bytes"
-		if _, err := h.WriteFile(t.Context(), "/f", mine("x")); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := h.WriteFile(t.Context(), "/f", ownedFile("x")); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := h.WriteFile(t.Context(), "/g", mine("x")); err != nil {
+		if _, err := h.WriteFile(t.Context(), "/g", ownedFile("x")); err != nil {
 			t.Error(err)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host"
 )
 
-// A Place has own files: those at some paths of a host, and everything below them. They need not exist.
-type Place struct {
+// A Root is where a host has files of Fettle: at some paths, and everywhere below them. They need not exist.
+type Root struct {
 	Host  host.Reader
 	Paths []string
 	// Bucket is a directory below one of Paths. The directories in it do not count: Files that are restored have the contents in
@@ -28,18 +28,18 @@ func Dirs(stateDir string) []string {
 
 // Files are Fettle's own files. The nil Files are none. Safe for concurrent use.
 type Files struct {
-	places []Place
+	roots []Root
 
 	mu     sync.Mutex
-	known  map[id]spot // all files; nil before they were looked for
-	above  map[id]bool // the directories on the way to them
-	looked time.Time   // when they were last looked for
+	known  map[id]location // all files; nil before they were looked for
+	above  map[id]bool     // the directories on the way to them
+	looked time.Time       // when they were last looked for
 }
 
 type id struct{ dev, ino uint64 }
 
-// A spot is where a file was found.
-type spot struct {
+// A location is where a file was found.
+type location struct {
 	h    host.Reader
 	path string
 }
@@ -58,8 +58,8 @@ func (e *Error) Error() string {
 	return e.Path + " is one of Fettle's own files, which resources can neither read nor change: leave it out"
 }
 
-// New returns the files of some places. It looks for them before the first answer.
-func New(places ...Place) *Files { return &Files{places: places} }
+// New returns the files below some roots. It looks for them before the first answer.
+func New(roots ...Root) *Files { return &Files{roots: roots} }
 
 // Refuse returns an *Error if a file, which has this path, was one of Fettle's own when they were last looked for.
 func (f *Files) Refuse(path string, info host.FileInfo) error {
@@ -75,7 +75,7 @@ func (f *Files) has(info host.FileInfo) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.look()
+	f.findOnce()
 	at, found := f.known[idOf(info)]
 	if found && !at.has(info) { // another file may have the number by now
 		f.find()
@@ -110,7 +110,7 @@ func (f *Files) Below(dir host.FileInfo) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.look()
+	f.findOnce()
 	return f.above[idOf(dir)]
 }
 
@@ -124,8 +124,8 @@ func (f *Files) Refresh() {
 	f.find()
 }
 
-// look looks for the files unless that was done before.
-func (f *Files) look() {
+// findOnce looks for the files unless they were looked for before.
+func (f *Files) findOnce() {
 	if f.known == nil {
 		f.find()
 	}
@@ -133,8 +133,8 @@ func (f *Files) look() {
 
 // find looks for all files. Those that vanish meanwhile are no loss.
 func (f *Files) find() {
-	f.known, f.above, f.looked = map[id]spot{}, map[id]bool{}, time.Now()
-	for _, p := range f.places {
+	f.known, f.above, f.looked = map[id]location{}, map[id]bool{}, time.Now()
+	for _, p := range f.roots {
 		for _, root := range p.Paths {
 			if file, err := p.Host.Lookup(root, host.Links{Follow: host.FollowAll, AtEnd: true}); err == nil {
 				f.add(p, file)
@@ -145,9 +145,9 @@ func (f *Files) find() {
 }
 
 // add adds a file and everything below it, and closes it.
-func (f *Files) add(p Place, file host.Handle) {
+func (f *Files) add(p Root, file host.Handle) {
 	defer file.Close()
-	f.known[idOf(file.Info())] = spot{p.Host, file.Path()}
+	f.known[idOf(file.Info())] = location{p.Host, file.Path()}
 	if !file.Info().IsDir() {
 		return
 	}
@@ -177,7 +177,7 @@ func (f *Files) addAbove(h host.Reader, root string) {
 }
 
 // has reports whether a file is still there.
-func (s spot) has(info host.FileInfo) bool {
+func (s location) has(info host.FileInfo) bool {
 	is, err := s.h.Lstat(s.path)
 	return err == nil && is.SameFile(info)
 }

@@ -26,7 +26,7 @@ func refused(t *testing.T, h host.Reader, files *own.Files, path string) bool {
 	return err != nil
 }
 
-func TestOwnFilesAreRecognizedWhateverLeadsToThem(t *testing.T) {
+func TestOwnFilesAreRecognizedByAnyPath(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.Put("/state/keys/key", "secret")
@@ -36,7 +36,7 @@ func TestOwnFilesAreRecognizedWhateverLeadsToThem(t *testing.T) {
 	if err := errors.Join(os.Link(in("/state/keys/key"), in("/hard")), os.Symlink("/state/keys/key", in("/soft")), os.Symlink("/token", in("/to-token"))); err != nil {
 		t.Fatal(err)
 	}
-	files := own.New(own.Place{Host: h, Paths: []string{"/state", "/missing"}}, own.Place{Host: h, Paths: []string{"/to-token"}})
+	files := own.New(own.Root{Host: h, Paths: []string{"/state", "/missing"}}, own.Root{Host: h, Paths: []string{"/to-token"}})
 	for _, path := range []string{"/state", "/state/keys", "/state/keys/key", "/hard", "/soft", "/token"} {
 		if !refused(t, h, files, path) {
 			t.Errorf("%s is not refused", path)
@@ -53,7 +53,7 @@ func TestRefreshFindsNewFiles(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.PutDir("/other")
-	files := own.New(own.Place{Host: h, Paths: []string{"/state"}})
+	files := own.New(own.Root{Host: h, Paths: []string{"/state"}})
 	if refused(t, h, files, "/other") {
 		t.Error("a directory that is not Fettle's is refused")
 	}
@@ -65,11 +65,11 @@ func TestRefreshFindsNewFiles(t *testing.T) {
 }
 
 // The number of a file that was removed belongs to another file soon.
-func TestNumberOfRemovedFileIsForgotten(t *testing.T) {
+func TestInodeOfARemovedFileIsForgotten(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.Put("/state/key", "secret")
-	files := own.New(own.Place{Host: h, Paths: []string{"/state"}})
+	files := own.New(own.Root{Host: h, Paths: []string{"/state"}})
 	if !refused(t, h, files, "/state/key") {
 		t.Fatal("the key is not refused")
 	}
@@ -86,7 +86,7 @@ func TestDirectoriesAboveOwnFilesAreKnown(t *testing.T) {
 	h := hosttest.New(t)
 	h.PutDir("/a/state/keys")
 	h.PutDir("/a/other")
-	files := own.New(own.Place{Host: h, Paths: []string{"/a/state"}})
+	files := own.New(own.Root{Host: h, Paths: []string{"/a/state"}})
 	for path, want := range map[string]bool{"/": true, "/a": true, "/a/other": false, "/a/state": false} {
 		info, err := h.Stat(path)
 		if err != nil {
@@ -98,7 +98,7 @@ func TestDirectoriesAboveOwnFilesAreKnown(t *testing.T) {
 	}
 }
 
-func TestNilFilesAreNone(t *testing.T) {
+func TestNilFilesRefuseNothing(t *testing.T) {
 	t.Parallel()
 	var none *own.Files
 	none.Refresh()
@@ -107,12 +107,12 @@ func TestNilFilesAreNone(t *testing.T) {
 	}
 }
 
-func TestSavedContentsCanBeSources(t *testing.T) {
+func TestBucketContentsAreNotRefused(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New(t)
 	h.Put("/state/bucket/ab/abcd/contents", "former")
 	h.Put("/state/bucket/secrets", "digests")
-	files := own.New(own.Place{Host: h, Paths: []string{"/state"}, Bucket: "/state/bucket"})
+	files := own.New(own.Root{Host: h, Paths: []string{"/state"}, Bucket: "/state/bucket"})
 	for path, want := range map[string]bool{"/state": true, "/state/bucket": true, "/state/bucket/secrets": true, "/state/bucket/ab/abcd/contents": false} {
 		if got := refused(t, h, files, path); got != want {
 			t.Errorf("%s is refused: %t", path, got)

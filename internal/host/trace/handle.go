@@ -39,52 +39,52 @@ func (n handle) Edit(name string) (host.WritableHandle, error) {
 
 func (n handle) WriteFile(ctx context.Context, name string, f host.NewFile) ([sha256.Size]byte, error) {
 	sum, err := n.WritableHandle.WriteFile(ctx, name, f)
-	n.did("wrote", name, err)
+	n.logChange("wrote", name, err)
 	return sum, err
 }
 
 func (n handle) Mkdir(name string, mode uint32) (host.WritableHandle, error) {
 	made, err := n.WritableHandle.Mkdir(name, mode)
-	n.did("made directory", name, err)
+	n.logChange("made directory", name, err)
 	return n.handle(made, err)
 }
 
 func (n handle) Symlink(text, name string) (host.WritableHandle, error) {
 	made, err := n.WritableHandle.Symlink(text, name)
-	n.did("made symlink", name, err)
+	n.logChange("made symlink", name, err)
 	return n.handle(made, err)
 }
 
 func (n handle) Remove(name string, was *host.FileInfo) error {
 	err := n.WritableHandle.Remove(name, was)
-	n.did("removed", name, err)
+	n.logChange("removed", name, err)
 	return err
 }
 
 func (n handle) RemoveAll(name string) error {
 	err := n.WritableHandle.RemoveAll(name)
-	n.did("removed all of", name, err)
+	n.logChange("removed all of", name, err)
 	return err
 }
 
-func (n handle) did(what, name string, err error) {
-	n.tracer.did(what, path.Join(n.Path(), name), err)
+func (n handle) logChange(what, name string, err error) {
+	n.tracer.logChange(what, path.Join(n.Path(), name), err)
 }
 
 func (n handle) Chown(uid, gid int) error {
 	err := n.WritableHandle.Chown(uid, gid)
-	n.tracer.did("changed owner or group of", n.Path(), err)
+	n.tracer.logChange("changed owner or group of", n.Path(), err)
 	return err
 }
 
 func (n handle) Chmod(mode uint32) error {
 	err := n.WritableHandle.Chmod(mode)
-	n.tracer.did("changed mode of", n.Path(), err)
+	n.tracer.logChange("changed mode of", n.Path(), err)
 	return err
 }
 
 func (n handle) SetXattr(name string, value []byte) error {
 	err := n.WritableHandle.SetXattr(name, value)
-	n.tracer.did("changed attribute "+name+" of", n.Path(), err)
+	n.tracer.logChange("changed attribute "+name+" of", n.Path(), err)
 	return err
 }

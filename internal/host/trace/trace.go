@@ -129,39 +129,39 @@ func size(res host.Result, shown string) string {
 // WriteFile implements [host.Host].
 func (t traced) WriteFile(ctx context.Context, path string, f host.NewFile) ([32]byte, error) {
 	sum, err := t.Host.WriteFile(ctx, path, f)
-	t.did("wrote", path, err)
+	t.logChange("wrote", path, err)
 	return sum, err
 }
 
 // Mkdir implements [host.Host].
 func (t traced) Mkdir(path string, mode uint32) error {
 	err := t.Host.Mkdir(path, mode)
-	t.did("made directory", path, err)
+	t.logChange("made directory", path, err)
 	return err
 }
 
 // Symlink implements [host.Host].
 func (t traced) Symlink(target, path string) error {
 	err := t.Host.Symlink(target, path)
-	t.did("made symlink", path, err)
+	t.logChange("made symlink", path, err)
 	return err
 }
 
 // Remove implements [host.Host].
 func (t traced) Remove(path string) error {
 	err := t.Host.Remove(path)
-	t.did("removed", path, err)
+	t.logChange("removed", path, err)
 	return err
 }
 
 // RemoveAll implements [host.Host].
 func (t traced) RemoveAll(path string) error {
 	err := t.Host.RemoveAll(path)
-	t.did("removed all of", path, err)
+	t.logChange("removed all of", path, err)
 	return err
 }
 
-func (t tracer) did(what, path string, err error) {
+func (t tracer) logChange(what, path string, err error) {
 	if err == nil {
 		t.log(what + " " + path)
 	}

@@ -38,7 +38,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), size int64, a
 		return Content{}, fmt.Errorf("cannot read content: %w", err)
 	}
 	defer f.Close()
-	hash, r := newDigests(algorithm), host.EndingWith(ctx, host.NoLongerThan(f, size))
+	hash, r := newDigests(algorithm), host.ContextReader(ctx, host.BoundedReader(f, size))
 	head := make([]byte, min(size, maxText)+1)
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n])

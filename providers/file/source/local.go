@@ -53,7 +53,7 @@ func openLocal(h host.Reader, s Source) (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{host.NoLongerThan(content, file.Info().Size), content}, nil
+	}{host.BoundedReader(content, file.Info().Size), content}, nil
 }
 
 // LookupTree opens a directory to be copied, and returns where its entries are found again.

@@ -45,7 +45,7 @@ func (r Reader) precheckContent(ctx context.Context, h host.Reader, s Source) er
 	}
 	defer body.Close()
 	if s.ChecksumValue != nil {
-		_, err = io.Copy(io.Discard, host.EndingWith(ctx, body))
+		_, err = io.Copy(io.Discard, host.ContextReader(ctx, body))
 		return err
 	}
 	if _, err = body.Read(make([]byte, 1)); errors.Is(err, io.EOF) {

@@ -40,7 +40,7 @@ type Walk struct {
 
 	visit func(Entry) error
 	ended func() error // why the walk has to end, or nil
-	names host.Names
+	names host.NameBudget
 }
 
 // A Fate is the treatment of an entry.
@@ -118,7 +118,7 @@ func (w *Walk) descend(l level) (stays bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	release, err := w.names.Hold(names)
+	release, err := w.names.Reserve(names)
 	if err != nil {
 		return true, fmt.Errorf("cannot read directory %s: %w", w.Managed.path(l.dir), err)
 	}
@@ -229,7 +229,7 @@ func (w *Walk) textOf(link host.Handle, from string) (string, error) {
 		return "", err
 	}
 	defer dir.Close()
-	if only, err := dir.OnlyRootWrites(); err != nil || !only || !link.Info().IsRoots() {
+	if only, err := dir.OnlyRootWrites(); err != nil || !only || !link.Info().OwnedByRoot() {
 		return "", cmp.Or(err, fmt.Errorf("symlink %s is not copied, because users other than root can have made it: "+
 			"leave it out by ignore, and manage it as a File with target", link.Path()))
 	}

@@ -13,7 +13,7 @@ import (
 
 const status = "Name:\tvi\nUmask:\t0022\nState:\tS (sleeping)\nPid:\t4711\nPPid:\t4700\nUid:\t1000\t0\t0\t0\nGid:\t1000\t0\t0\t0\n"
 
-func TestAuthorIsWhatTheFilesOfAProcessSay(t *testing.T) {
+func TestAuthorIsReadFromFilesInProc(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files author.Files
@@ -31,10 +31,10 @@ func TestAuthorIsWhatTheFilesOfAProcessSay(t *testing.T) {
 			author.Files{Status: status, LoginUID: "4294967295", Cgroup: "0::/system.slice/cron.service\n"},
 			&host.Author{Executable: "vi", PID: 4711, UID: new(int64(0)), Unit: "cron.service"},
 		},
-		"a process that was reaped meanwhile":      {author.Files{Executable: "/bin/sed"}, &host.Author{Executable: "/bin/sed", PID: 4711}},
-		"a process that was reaped":                {author.Files{}, nil},
-		"a process of which only the user is left": {author.Files{Status: "Uid:\t0\t0\t0\t0\n", LoginUID: "0"}, nil},
-		"a command that Fettle started in a unit":  {author.Files{Executable: "/usr/bin/dpkg", Status: status, Cgroup: "0::/system.slice/fettle-abc.service"}, nil},
+		"a process that was reaped meanwhile":     {author.Files{Executable: "/bin/sed"}, &host.Author{Executable: "/bin/sed", PID: 4711}},
+		"a process that was reaped":               {author.Files{}, nil},
+		"a process whose user alone is left":      {author.Files{Status: "Uid:\t0\t0\t0\t0\n", LoginUID: "0"}, nil},
+		"a command that Fettle started in a unit": {author.Files{Executable: "/usr/bin/dpkg", Status: status, Cgroup: "0::/system.slice/fettle-abc.service"}, nil},
 		"files that make no sense": {
 			author.Files{Executable: "/x\n", Status: "Name:\nUid:\tx\nUid\nPPid:\t\xff", LoginUID: "-1", Cgroup: "::\n0\n\xff:\n0::"},
 			&host.Author{Executable: "/x\n", PID: 4711},
@@ -46,7 +46,7 @@ func TestAuthorIsWhatTheFilesOfAProcessSay(t *testing.T) {
 	}
 }
 
-func TestAuthorHasTheUnitOrThePodOfItsControlGroup(t *testing.T) {
+func TestControlGroupNamesUnitOrPod(t *testing.T) {
 	t.Parallel()
 	const uid = "0a1b2c3d-1111-2222-3333-444455556666"
 	const slice = "kubepods-burstable-pod0a1b2c3d_1111_2222_3333_444455556666.slice"
@@ -74,7 +74,7 @@ func TestAuthorHasTheUnitOrThePodOfItsControlGroup(t *testing.T) {
 	}
 }
 
-func TestPodHasTheNameOfItsLogs(t *testing.T) {
+func TestPodNameIsReadFromLogDirectories(t *testing.T) {
 	t.Parallel()
 	logs := []string{"_", "a_b_c_d", "default_web-1_0a1b", "kube-system_web-1_0a1c", "x_y"}
 	for uid, want := range map[string]string{"0a1b": "default/web-1", "0a1c": "kube-system/web-1", "0a1": "0a1", "d": "d", "y": "y", "": ""} {
@@ -84,7 +84,7 @@ func TestPodHasTheNameOfItsLogs(t *testing.T) {
 	}
 }
 
-func TestAuthorIsDescribedInALine(t *testing.T) {
+func TestAuthorString(t *testing.T) {
 	t.Parallel()
 	var nobody *host.Author
 	for _, c := range []struct{ got, want string }{

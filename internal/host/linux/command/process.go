@@ -129,7 +129,7 @@ func (p *process) killError(ctx context.Context) error {
 	return fmt.Errorf("killed: %w", ctx.Err())
 }
 
-// exitCode is that of a shell.
+// exitCode returns the exit code that a shell would report.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

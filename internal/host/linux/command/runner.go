@@ -69,7 +69,7 @@ func New(files Files, opts Options) (*Runner, error) {
 // Close releases the namespaces.
 func (r *Runner) Close() error { return r.namespaces.Close() }
 
-// Query runs a command that only reads. Its end is that of ctx, at the latest.
+// Query runs a command that only reads. It ends with ctx at the latest.
 func (r *Runner) Query(ctx context.Context, cmd host.Cmd) (host.Result, error) {
 	if cmd.Confinement == nil || !cmd.Confinement.ReadOnly {
 		return r.run(ctx, cmd)

@@ -24,7 +24,7 @@ func (r *Runner) hasSystemd() bool {
 }
 
 // underSystemd reports whether the machine of this process is one of systemd: in a container and in a chroot, /run/systemd
-// may be that of another one, whose units have other files. Only root can find out, and only root can start units there.
+// may belong to another one, whose units have other files. Only root can find out, and only root can start units there.
 func underSystemd() bool {
 	var here, first unix.Stat_t
 	name, err := os.ReadFile("/proc/1/comm")

@@ -21,7 +21,7 @@ func Names(fd int, path string) (names []string, err error) {
 		var batch []string
 		batch, err = file.Readdirnames(NameBatch)
 		names = append(names, batch...)
-		if size += host.SizeOf(batch); size > host.MaxNames {
+		if size += host.SizeOfNames(batch); size > host.MaxNames {
 			err = host.ErrManyNames
 		}
 	}

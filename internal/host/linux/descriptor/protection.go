@@ -36,9 +36,9 @@ func ProtectionOf(stx *unix.Statx_t) string {
 	return ""
 }
 
-// KernelsFiles reports whether an open file is in a file system whose files only the kernel makes and removes. Some let others make
+// OnKernelFS reports whether an open file is in a file system whose files only the kernel makes and removes. Some let others make
 // directories.
-func KernelsFiles(fd int) (bool, error) {
+func OnKernelFS(fd int) (bool, error) {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(fd, &fs); err != nil {
 		return false, err

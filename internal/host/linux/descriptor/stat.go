@@ -25,7 +25,7 @@ func Stat(fd int) (host.FileInfo, error) {
 	return fileInfo(&st), nil
 }
 
-// Lstat describes the file with a name in a directory: unix.ENOENT if there is none. A mount point is an error.
+// Lstat describes the file with a name in a directory. The error is unix.ENOENT if the file is missing, and another one for a mount point.
 func Lstat(dir int, name string) (info host.FileInfo, err error) {
 	fd, err := OpenName(dir, name, unix.O_PATH)
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *replaced) close() {
 	}
 }
 
-// attributes completes those of f: by the file that is replaced, else by root and 0644. A
+// attributes completes the attributes of f: from the file that is replaced, else with root and 0644. A
 // directory in the way is an error.
 func (e Entry) attributes(f host.NewFile) (*replaced, attributes, error) {
 	a := attributes{mode: 0o644}

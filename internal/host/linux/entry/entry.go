@@ -72,7 +72,7 @@ func (e Entry) RemoveAll() error { return removal.RemoveAll(e.Dir, e.Base) }
 // Mounted reports whether something is mounted on the name.
 func (e Entry) Mounted() (bool, error) { return descriptor.IsMountPoint(e.Dir, e.Base) }
 
-// lstat describes the file with the name: unix.ENOENT if there is none.
+// lstat describes the file with the name. The error is unix.ENOENT if it is missing.
 func (e Entry) lstat() (host.FileInfo, error) { return descriptor.Lstat(e.Dir, e.Base) }
 
 // commit renames a staged file to the entry's name.

@@ -119,7 +119,7 @@ func fill(ctx context.Context, file *os.File, content io.Reader) (sum [sha256.Si
 	}
 	hash, holes := sha256.New(), &sparse{file: file}
 	// io.Copy must go through both writers and see ctx.
-	if _, err = io.Copy(io.MultiWriter(holes, hash), host.EndingWith(ctx, content)); err == nil {
+	if _, err = io.Copy(io.MultiWriter(holes, hash), host.ContextReader(ctx, content)); err == nil {
 		err = holes.end()
 	}
 	return [sha256.Size]byte(hash.Sum(nil)), err

@@ -23,8 +23,8 @@ type Limits struct {
 	Tasks  int               // processes and threads; without a scope there is no limit
 	Scope  string            // name of a transient scope unit, such as "fettle-x.scope"; "" is none
 	Run    string            // the host's /run, which has the sockets of its systemd and D-Bus
-	As     *host.Credentials // the user of the process; nil is that of this one
-	// Depth is how many pid namespaces the command is below that of the host's systemd.
+	As     *host.Credentials // the user of the process; nil is the user of this one
+	// Depth is how many pid namespaces the command is below the host's systemd.
 	Depth int
 }
 
@@ -72,7 +72,7 @@ func limitStack(pid int, most uint64) error {
 	return unix.Prlimit(pid, unix.RLIMIT_STACK, &unix.Rlimit{Cur: min(now.Cur, most), Max: min(now.Max, most)}, nil)
 }
 
-// become changes the user of the calling thread. The functions of Go would change that of all threads.
+// become changes the user of the calling thread. The functions of Go would change it for all threads.
 func become(who host.Credentials) error {
 	gid, uid := uintptr(who.GID), uintptr(who.UID)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, gid, gid, gid); errno != 0 {

@@ -94,11 +94,11 @@ func (w *walker) step() (base string, err error) {
 	if last && !file.Info.IsSymlink() {
 		return name, file.Close()
 	}
-	return "", errors.Join(w.pass(file, name), file.Close())
+	return "", errors.Join(w.enterOrFollow(file, name), file.Close())
 }
 
-// pass follows a symlink or enters a directory.
-func (w *walker) pass(file *descriptor.File, name string) error {
+// enterOrFollow follows a symlink or enters a directory.
+func (w *walker) enterOrFollow(file *descriptor.File, name string) error {
 	if file.Info.IsSymlink() {
 		return w.follow(file)
 	}

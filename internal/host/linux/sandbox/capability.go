@@ -8,7 +8,7 @@ import (
 )
 
 // dropCapabilities leaves only the capability to read all files to what the calling thread executes. Root gets the
-// inheritable capabilities as well as those of the bounding set.
+// inheritable capabilities and the bounding set.
 func dropCapabilities() error {
 	for c := range 64 {
 		if c == unix.CAP_DAC_READ_SEARCH {

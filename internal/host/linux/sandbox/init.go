@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// first is the first process of a pid namespace, a shell of the host, and the unshare(1) that started it. When it ends,
+// initProcess is the first process of a pid namespace, a shell of the host, and the unshare(1) that started it. When it ends,
 // the kernel kills all other processes of the namespace. It ends when its standard input does, so that nothing outlives
 // this process either.
-type first struct {
+type initProcess struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 }
@@ -28,9 +28,9 @@ const firstScript = `mount -n -t proc -o ro,nosuid,nodev,noexec proc /proc && tr
 // endDelay is how long the process may take to end by itself.
 const endDelay = time.Second
 
-// startFirst creates a pid namespace below that of the host, for commands that the calling thread starts from now on.
+// startInit creates a pid namespace below the host's, for commands that the calling thread starts from now on.
 // The process keeps its capabilities, so its environment has nothing from the command.
-func startFirst(ctx context.Context, unshare string) (*first, error) {
+func startInit(ctx context.Context, unshare string) (*initProcess, error) {
 	c := exec.Command(unshare, "--pid", "--fork", "--kill-child", "--", "/bin/sh", "-c", firstScript) //nolint:noctx // outlives ctx
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"}
 	c.Dir = "/"
@@ -48,7 +48,7 @@ func startFirst(ctx context.Context, unshare string) (*first, error) {
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start the first process of a pid namespace: %w", err)
 	}
-	f := &first{cmd: c, stdin: stdin}
+	f := &initProcess{cmd: c, stdin: stdin}
 	stop := context.AfterFunc(ctx, f.kill)
 	said, err := io.ReadAll(io.LimitReader(stdout, int64(len(ready))))
 	if !stop() {
@@ -70,7 +70,7 @@ func startFirst(ctx context.Context, unshare string) (*first, error) {
 const ready = "ready\n"
 
 // join has the calling thread start commands in the namespace.
-func (f *first) join() error {
+func (f *initProcess) join() error {
 	ns, err := f.open()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (f *first) join() error {
 }
 
 // open opens the namespace on another thread, because the calling one has another /proc.
-func (f *first) open() (ns *os.File, err error) {
+func (f *initProcess) open() (ns *os.File, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -89,10 +89,10 @@ func (f *first) open() (ns *os.File, err error) {
 	return ns, err
 }
 
-func (f *first) kill() { _ = f.cmd.Process.Kill() }
-func (f *first) end()  { _ = f.stdin.Close() }
+func (f *initProcess) kill() { _ = f.cmd.Process.Kill() }
+func (f *initProcess) end()  { _ = f.stdin.Close() }
 
-func (f *first) close() {
+func (f *initProcess) close() {
 	f.end()
 	timer := time.AfterFunc(endDelay, f.kill)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountTree makes the namespaces of the calling thread, except that of processes, and enters a read-only copy of the
+// mountTree makes the namespaces of the calling thread, except the pid namespace, and enters a read-only copy of the
 // host's tree.
 func mountTree(o Options) error {
 	tree, err := cloneTree(o.Root)
@@ -37,7 +37,7 @@ func mountTree(o Options) error {
 	return errors.Join(hideDirectories(o), kept.mount(), sealDirectories(o))
 }
 
-// namespaces are those that the command gets of its own, except that of processes.
+// namespaces returns the namespaces that the command gets of its own, except the pid namespace.
 func namespaces(o Options) int {
 	flags := unix.CLONE_NEWNS | unix.CLONE_NEWUTS
 	if o.Services {
@@ -64,7 +64,7 @@ func cloneTree(root int) (int, error) {
 }
 
 // enterTree mounts the tree on /proc and makes it the root. It is not mounted on /, because the kernel lets no process
-// create a user namespace whose root is not that of its mount namespace.
+// create a user namespace whose root differs from the root of its mount namespace.
 func enterTree(tree int) error {
 	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("cannot mount the copy of the host's tree: %w", err)

@@ -23,9 +23,9 @@ type Options struct {
 	Unshare  string // path of unshare(1) on the host
 }
 
-// A Sandbox is a pid namespace and its first process; with Services it has none. The other namespaces are those of the thread
+// A Sandbox is a pid namespace and its first process; with Services it has none. The other namespaces belong to the thread
 // that entered it.
-type Sandbox struct{ init *first }
+type Sandbox struct{ init *initProcess }
 
 // Enter moves the calling thread into a new sandbox: into all of its namespaces and to the host's root in it. It is
 // not confined before Confine. The thread must be in the host's namespaces and be thrown away afterwards. The caller
@@ -37,7 +37,7 @@ func Enter(ctx context.Context, o Options) (*Sandbox, error) {
 	if o.Services {
 		return nil, nil
 	}
-	init, err := startFirst(ctx, o.Unshare)
+	init, err := startInit(ctx, o.Unshare)
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -16,7 +16,7 @@ import (
 const watchedEvents = unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE |
 	unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 
-// goneEvents are those of a directory after which nothing is known about its contents.
+// goneEvents are the events of a directory after which nothing is known about its contents.
 const goneEvents = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_UNMOUNT
 
 // record marks the paths that a buffer of inotify's events concerns, and reports whether one of them had not changed.
@@ -130,7 +130,7 @@ func (w *Watch) markName(d *interests, name []byte, begun bool) {
 	w.mark(d.byName[string(name)], begun)
 }
 
-// isBegin reports whether an event is that of a file that was created and not closed yet. fanotify reports several events as one, and has
+// isBegin reports whether an event is about a file that was created and not closed yet. fanotify reports several events as one, and has
 // inotify's bits.
 func isBegin(mask uint64) bool {
 	return mask&unix.FAN_CREATE != 0 && mask&(unix.FAN_CLOSE_WRITE|unix.FAN_MOVED_TO|unix.FAN_ONDIR) == 0

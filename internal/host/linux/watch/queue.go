@@ -32,7 +32,7 @@ func newQueue(fd int, name string, lock sync.Locker) (queue, error) {
 // events are read at once, since a process can be looked at only while it exists, and often prepares what it does
 // to a path in another file of the directory.
 //
-// So are those of a path that somebody changes all the time: the kernel merges them, and the watcher sleeps meanwhile. It sleeps at least
+// So are the events of a path that somebody changes all the time: the kernel merges them, and the watcher sleeps meanwhile. It sleeps at least
 // nine tenths of the time: a user can change any number of paths, and the kernel drops what is too much.
 const (
 	batching  = 5 * time.Millisecond

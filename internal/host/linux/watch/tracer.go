@@ -19,7 +19,7 @@ type tracer struct {
 	dirs map[string]int32 // inotify's watch descriptors of the directories, by handle
 }
 
-// tracedEvents are those of watchedEvents, but for the end of the directory itself, which inotify reports better: also when
+// tracedEvents are the watchedEvents, but for the end of the directory itself, which inotify reports better: also when
 // its filesystem is unmounted.
 const tracedEvents = unix.FAN_ATTRIB | unix.FAN_CLOSE_WRITE | unix.FAN_CREATE | unix.FAN_DELETE | unix.FAN_MOVED_FROM |
 	unix.FAN_MOVED_TO | unix.FAN_EVENT_ON_CHILD | unix.FAN_ONDIR

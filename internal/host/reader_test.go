@@ -14,7 +14,7 @@ func TestReadStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	r := host.EndingWith(ctx, strings.NewReader("first, second"))
+	r := host.ContextReader(ctx, strings.NewReader("first, second"))
 	first := make([]byte, len("first"))
 	if _, err := io.ReadFull(r, first); err != nil || string(first) != "first" {
 		t.Errorf("read %q: %v", first, err)
@@ -36,10 +36,10 @@ func (zeros) Read(p []byte) (int, error) {
 func TestEndlesslyGrowingFileIsRejected(t *testing.T) {
 	t.Parallel()
 
-	if n, err := io.Copy(io.Discard, host.NoLongerThan(zeros{}, 1<<20)); !errors.Is(err, host.ErrGrows) || n > 66<<20 {
+	if n, err := io.Copy(io.Discard, host.BoundedReader(zeros{}, 1<<20)); !errors.Is(err, host.ErrGrows) || n > 66<<20 {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
-	if got, err := io.ReadAll(host.NoLongerThan(strings.NewReader("it grew"), 2)); err != nil || string(got) != "it grew" {
+	if got, err := io.ReadAll(host.BoundedReader(strings.NewReader("it grew"), 2)); err != nil || string(got) != "it grew" {
 		t.Errorf("read %q: %v", got, err)
 	}
 }

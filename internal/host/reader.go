@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// EndingWith returns a reader of r that fails once ctx has ended. It has only the Read of r, so that
+// ContextReader returns a reader of r that fails once ctx has ended. It has only the Read of r, so that
 // [io.Copy] goes through it for every piece.
-func EndingWith(ctx context.Context, r io.Reader) io.Reader {
+func ContextReader(ctx context.Context, r io.Reader) io.Reader {
 	return contextReader{ctx, r}
 }
 
@@ -30,13 +30,13 @@ const growth = 64 << 20
 // ErrGrows is the error of reading a file that grows without end.
 var ErrGrows = fmt.Errorf("it grows by more than %d MiB while it is read: find out what writes to it", growth>>20)
 
-// MaxContent is the size in bytes of the largest file of which the content is read. A user can make a sparse file of any size
+// MaxContent is the size in bytes of the largest file whose content is read. A user can make a sparse file of any size
 // in a moment.
 const MaxContent = 16 << 30
 
-// NoLongerThan returns a reader of r, a file of this size in bytes. It fails at once if that is more than [MaxContent], and
+// BoundedReader returns a reader of r, a file of this size in bytes. It fails at once if that is more than [MaxContent], and
 // with [ErrGrows] if the file turns out much larger: its owner can make it grow without end while it is read.
-func NoLongerThan(r io.Reader, size int64) io.Reader {
+func BoundedReader(r io.Reader, size int64) io.Reader {
 	if size > MaxContent {
 		return tooLarge(size)
 	}
