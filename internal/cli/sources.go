@@ -67,7 +67,7 @@ func (s shared) readManifests(ctx context.Context, f sourceFlags, at place.Place
 	all, missing := source.Loader{Stdin: s.In, Local: at.Local, Kustomize: kustomize}.Expand(f.request)
 	types, faults := f.types.installed(ctx, at)
 	set := types.Read(ctx, all, cache)
-	set.Faults = slices.Concat(faults, manifest.Unread(missing), set.Faults)
+	set.Faults = slices.Concat(faults, manifest.SourceFaults(missing), set.Faults)
 	return set
 }
 

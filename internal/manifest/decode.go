@@ -113,19 +113,19 @@ func requireSingle(doc []byte) error {
 }
 
 // decode decodes strictly, like an API server: field names are case-sensitive,
-// and unknown or duplicate ones are flaws.
-func decode(raw []byte, into any) []flaw {
+// and unknown or duplicate ones are field errors.
+func decode(raw []byte, into any) []fieldError {
 	strict, err := json.UnmarshalStrict(raw, into)
-	var flaws []flaw
+	var errs []fieldError
 	if mistake, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
-		flaws = append(flaws, mistakenType(mistake))
+		errs = append(errs, mistakenType(mistake))
 	} else if err != nil {
-		flaws = append(flaws, flaw{"", Explain(err).Error()})
+		errs = append(errs, fieldError{"", Explain(err).Error()})
 	}
 	for _, s := range firstOf(strict) {
-		flaws = append(flaws, flaw{"", s.Error()})
+		errs = append(errs, fieldError{"", s.Error()})
 	}
-	return flaws
+	return errs
 }
 
 // maxLists is how deep Lists may be nested: each level is decoded once more.
@@ -141,7 +141,7 @@ type list struct {
 func (b *batch) add(ctx context.Context, o object) {
 	var h head
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &h); err != nil {
-		b.fault(o, subject{}, flaw{"", Explain(err).Error()})
+		b.fault(o, subject{}, fieldError{"", Explain(err).Error()})
 		return
 	}
 	if b.declaring {
@@ -150,7 +150,7 @@ func (b *batch) add(ctx context.Context, o object) {
 	}
 	switch {
 	case h.Kind == "":
-		b.fault(o, subject{}, flaw{"", "kind is missing: is this a Kubernetes object?"})
+		b.fault(o, subject{}, fieldError{"", "kind is missing: is this a Kubernetes object?"})
 	case strings.HasSuffix(h.Kind, "List"):
 		b.addList(ctx, o)
 	case b.outline != nil:
@@ -189,14 +189,14 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 	case group == v1alpha1.ExternalGroupVersion.Group:
 		b.addExternal(ctx, o, h)
 	case !strings.Contains(group, ".") && isKind(h.Kind): // the groups of Kubernetes without a dot have none of the kinds
-		b.reject(o, h.other(), flaw{"apiVersion", noVersion(h)})
+		b.reject(o, h.other(), fieldError{"apiVersion", noVersion(h)})
 	case group != v1alpha1.GroupVersion.Group:
 		if !definesExternal(h) {
 			b.Ignored = append(b.Ignored, fmt.Sprintf("%s in %s", h, b.where(o)))
 		}
 		b.cached.skip()
 	case h.APIVersion != v1alpha1.GroupVersion.String():
-		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
+		b.reject(o, h.other(), fieldError{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	case h.Kind == externalType:
 		b.cached.skip() // it was declared before
 	default:
@@ -215,15 +215,15 @@ func noVersion(h head) string {
 func (b *batch) addList(ctx context.Context, o object) {
 	var l list
 	if err := json.UnmarshalCaseSensitivePreserveInts(o.raw, &l); err != nil {
-		b.fault(o, subject{}, flaw{"", Explain(err).Error()})
+		b.fault(o, subject{}, fieldError{"", Explain(err).Error()})
 		return
 	}
 	if o.duplicates != nil {
-		b.fault(o, subject{}, flaw{"", o.duplicates.Error()})
+		b.fault(o, subject{}, fieldError{"", o.duplicates.Error()})
 		return
 	}
 	if strings.Count(o.path, "items[") >= maxLists {
-		b.fault(o, subject{}, flaw{"", fmt.Sprintf("Lists are nested more than %d levels deep: use fewer", maxLists)})
+		b.fault(o, subject{}, fieldError{"", fmt.Sprintf("Lists are nested more than %d levels deep: use fewer", maxLists)})
 		return
 	}
 	for i, item := range l.Items {
@@ -233,38 +233,38 @@ func (b *batch) addList(ctx context.Context, o object) {
 
 // decoded decodes an object that is not a resource.
 func (b *batch) decoded(o object, h head, into metav1.Object) bool {
-	flaws := decode(o.raw, into)
+	errs := decode(o.raw, into)
 	if o.duplicates != nil {
-		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+		errs = append(errs, fieldError{"", o.duplicates.Error()})
 	}
-	if len(flaws) > 0 {
-		b.fault(o, h.other(), flaws...)
+	if len(errs) > 0 {
+		b.fault(o, h.other(), errs...)
 	}
-	return len(flaws) == 0
+	return len(errs) == 0
 }
 
 func (b *batch) addResource(ctx context.Context, o object, h head) {
 	r := v1alpha1.NewResource(h.Kind)
 	if r == nil {
-		b.reject(o, h.other(), flaw{"kind", unknownKind(h.Kind)})
+		b.reject(o, h.other(), fieldError{"kind", unknownKind(h.Kind)})
 		return
 	}
 	if h.nameless() {
-		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
+		b.reject(o, subject{}, fieldError{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}
 	k, err := b.schemas[h.Kind]()
 	if err != nil {
-		b.reject(o, h.resource(), flaw{"", err.Error()})
+		b.reject(o, h.resource(), fieldError{"", err.Error()})
 		return
 	}
 	k.types = b.Types
-	flaws, tree := check(ctx, o, k, r)
+	errs, tree := check(ctx, o, k, r)
 	if o.duplicates != nil {
-		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+		errs = append(errs, fieldError{"", o.duplicates.Error()})
 	}
-	if len(flaws) > 0 {
-		b.reject(o, h.resource(), flaws...)
+	if len(errs) > 0 {
+		b.reject(o, h.resource(), errs...)
 		b.Fragments = append(b.Fragments, fragment(h, o.raw))
 		return
 	}
@@ -291,24 +291,24 @@ func fragment(h head, raw []byte) v1alpha1.Resource {
 }
 
 // check decodes an object and returns what an API server would reject, and the tree of values that it would store.
-// Flaws from the schema are preferred: they are clearer than those of the decoder.
-func check(ctx context.Context, o object, k kindSchema, into metav1.Object) (flaws []flaw, tree map[string]any) {
+// Field errors from the schema are preferred: they are clearer than errors of the decoder.
+func check(ctx context.Context, o object, k kindSchema, into metav1.Object) (errs []fieldError, tree map[string]any) {
 	raw, tree, err := withoutStatus(o.raw)
 	if err != nil {
-		return []flaw{{"", Explain(err).Error()}}, nil
+		return []fieldError{{"", Explain(err).Error()}}, nil
 	}
 	mistakes := decode(raw, into)
-	flaws = k.check(ctx, tree)
+	errs = k.check(ctx, tree)
 	switch {
-	case len(mistakes) > 0 && len(flaws) == 0:
+	case len(mistakes) > 0 && len(errs) == 0:
 		return mistakes, tree
 	case len(mistakes) > 0:
-		return flaws, tree
+		return errs, tree
 	}
 	for _, f := range firstOf(apivalidation.ValidateObjectMetaAccessor(into, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) {
-		flaws = append(flaws, k.metadataFlaw(f, tree))
+		errs = append(errs, k.rewordMetadata(f, tree))
 	}
-	return flaws, tree
+	return errs, tree
 }
 
 // withoutStatus decodes an object into a tree of values, without its status, which an API server ignores
@@ -345,26 +345,26 @@ func unknownKind(kind string) string {
 	return fmt.Sprintf("unknown kind %s; use one of %s", kind, strings.Join(all, ", "))
 }
 
-// reject records the flaws of a resource, which is missing in the set then.
-func (b *batch) reject(o object, s subject, flaws ...flaw) {
+// reject records the field errors of a resource, which is not in the set then.
+func (b *batch) reject(o object, s subject, errs ...fieldError) {
 	b.Rejected++
-	b.fault(o, s, flaws...)
+	b.fault(o, s, errs...)
 }
 
-// fault records the flaws of an object, and its duplicate keys, in the order of their lines. Of very many it records some.
-func (b *batch) fault(o object, s subject, flaws ...flaw) {
+// fault records the field errors of an object, and its duplicate keys, in the order of their lines: at most maxFieldErrors.
+func (b *batch) fault(o object, s subject, errs ...fieldError) {
 	b.cached.skip()
 	l := b.layout(o.part)
 	all := l.duplicates(o.path)
-	for _, f := range firstOf(flaws) {
+	for _, f := range firstOf(errs) {
 		if f.path == "" && len(all) > 0 {
 			continue // the decoder's error about the same keys
 		}
-		all = append(all, placed{f, l.line(joined(o.path, f.path))})
+		all = append(all, locatedError{f, l.line(joined(o.path, f.path))})
 	}
-	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
-	if len(all) > maxFlaws {
-		all = append(all[:maxFlaws], placed{flaw{"", "and more: correct these first"}, all[maxFlaws].line})
+	slices.SortStableFunc(all, func(a, b locatedError) int { return cmp.Compare(a.line, b.line) })
+	if len(all) > maxFieldErrors {
+		all = append(all[:maxFieldErrors], locatedError{fieldError{"", "and more: correct these first"}, all[maxFieldErrors].line})
 	}
 	for _, p := range all {
 		where := o.file

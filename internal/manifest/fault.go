@@ -45,28 +45,28 @@ func (f Fault) Error() string {
 // About returns the resource, or what the document calls itself; "" if neither is known.
 func (f Fault) About() string { return cmp.Or(string(f.Ref), f.Object) }
 
-// A flaw is a fault of one field.
-type flaw struct {
+// A fieldError is an error in one field of a document.
+type fieldError struct {
 	path string // such as spec.require[1]; "" for the whole document
 	text string
 }
 
-func (f flaw) String() string {
+func (f fieldError) String() string {
 	if f.path == "" || f.path == wholeObject {
 		return f.text
 	}
 	return f.path + ": " + f.text
 }
 
-// maxFlaws is how many flaws of an object are explained: who has made so many corrects these first. So an object with a million takes as
+// maxFieldErrors is how many field errors of an object are explained: their author corrects these first. So an object with a million takes as
 // long as one with few.
-const maxFlaws = 50
+const maxFieldErrors = 50
 
 // maxMessage is the length of the longest explanation, in bytes.
 const maxMessage = 2000
 
-// firstOf returns the first values, more than maxFlaws only if there are.
-func firstOf[T any](all []T) []T { return all[:min(len(all), maxFlaws+1)] }
+// firstOf returns the first values, more than maxFieldErrors only if there are.
+func firstOf[T any](all []T) []T { return all[:min(len(all), maxFieldErrors+1)] }
 
 // passwordFormat marks the attributes whose values must not be shown.
 const passwordFormat = "password"
@@ -77,21 +77,21 @@ const nodeSelector = "spec.nodeSelector"
 // wholeObject is the field of an API server's errors about no field.
 const wholeObject = "<nil>"
 
-// flaw rewords an API server's error for the author of a manifest.
-func (k kindSchema) flaw(f *field.Error, object map[string]any) flaw {
+// reword rewords an API server's error for the author of a manifest.
+func (k kindSchema) reword(f *field.Error, object map[string]any) fieldError {
 	if said := k.foreignValue(f, object); said != "" {
-		return flaw{f.Field, said}
+		return fieldError{f.Field, said}
 	}
 	at := k.at(f.Field)
 	if value, found := lookup(object, f.Field); found && at != nil {
 		if is, must := typeOf(value), wanted(at); is != must && f.Type == field.ErrorTypeTypeInvalid {
-			return flaw{f.Field, mistyped(must, is, value)}
+			return fieldError{f.Field, mistyped(must, is, value)}
 		}
 	}
 	if k.hides(f.Field) || at != nil && at.ValueValidation != nil && at.ValueValidation.Format == passwordFormat {
-		return flaw{f.Field, structural.MessageWithoutValue(f)}
+		return fieldError{f.Field, structural.MessageWithoutValue(f)}
 	}
-	return flaw{f.Field, structural.Message(f) + remedy(f)}
+	return fieldError{f.Field, structural.Message(f) + remedy(f)}
 }
 
 // remedy is what an API server does not say.
@@ -280,8 +280,8 @@ func Explain(err error) error {
 	return errors.New(strings.TrimPrefix(text, "json: "))
 }
 
-// mistakenType names the field, its type and that of its value.
-func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
+// mistakenType names the field, its type and the type of its value.
+func mistakenType(e *stdjson.UnmarshalTypeError) fieldError {
 	var path []string
 	for name := range strings.SplitSeq(e.Field, ".") {
 		if name != "" && !('A' <= name[0] && name[0] <= 'Z') { // the name of an embedded struct
@@ -290,9 +290,9 @@ func mistakenType(e *stdjson.UnmarshalTypeError) flaw {
 	}
 	is := map[string]string{"string": aString, "number": aNumber, "bool": aBool, "array": aList, "object": anObject}[strings.Fields(e.Value)[0]]
 	if len(path) == 0 {
-		return flaw{"", fmt.Sprintf("is %s, not an object with apiVersion, kind, metadata and spec", is)}
+		return fieldError{"", fmt.Sprintf("is %s, not an object with apiVersion, kind, metadata and spec", is)}
 	}
-	return flaw{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value), nil)}
+	return fieldError{strings.Join(path, "."), mistyped(goType(e.Type), cmp.Or(is, e.Value), nil)}
 }
 
 // goType is a Go type in the terms of YAML.

@@ -32,21 +32,22 @@ func (k kindSchema) foreignValue(f *field.Error, object map[string]any) string {
 	return puppet.Value(k.kind, path[1], value)
 }
 
-// foreignReferences answers a fault of a list of references for each that is none; nil for other faults.
-func (k kindSchema) foreignReferences(f *field.Error, object map[string]any) []flaw {
+// foreignReferences returns a field error for each entry of a list of references that is not a reference; nil if f is about something
+// else.
+func (k kindSchema) foreignReferences(f *field.Error, object map[string]any) []fieldError {
 	path := steps(f.Field)
 	if len(path) != 2 || path[0] != "spec" || !slices.Contains(v1alpha1.EdgeNames(), path[1]) || f.Type != field.ErrorTypeInvalid {
 		return nil
 	}
 	value, _ := lookup(object, f.Field)
 	refs, _ := value.([]any)
-	var flaws []flaw
+	var errs []fieldError
 	for i, ref := range refs {
 		if text, _ := ref.(string); !puppet.IsReference(text) {
-			flaws = append(flaws, flaw{fmt.Sprintf("%s[%d]", f.Field, i), quoted(text) + " " + puppet.Reference(text, k.referable())})
+			errs = append(errs, fieldError{fmt.Sprintf("%s[%d]", f.Field, i), quoted(text) + " " + puppet.Reference(text, k.referable())})
 		}
 	}
-	return flaws
+	return errs
 }
 
 func quoted(reference string) string { return strconv.Quote(text.Clip(reference, maxReference)) }

@@ -11,7 +11,7 @@ import (
 )
 
 // A document takes memory in proportion to its size, whatever it repeats and however it is nested, and a fault says what to change.
-func TestDocumentsThatGrowAreRefused(t *testing.T) {
+func TestDocumentsThatTakeMuchMemoryAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	lists := func(levels int) string {
 		return strings.Repeat(`{"kind":"List","apiVersion":"v1","items":[`, levels) + strings.Repeat("]}", levels)
@@ -36,8 +36,8 @@ func TestDocumentsThatGrowAreRefused(t *testing.T) {
 	}
 }
 
-// An object with very many flaws has as many faults as a person reads, which take no longer than that.
-func TestFlawsOfAnObjectAreBounded(t *testing.T) {
+// An object with very many field errors has as many faults as a person reads, which take no longer than that.
+func TestFieldErrorsOfAnObjectAreLimited(t *testing.T) {
 	repeated := func(format string, n int) string {
 		var text strings.Builder
 		for i := range n {
@@ -70,7 +70,7 @@ func TestFlawsOfAnObjectAreBounded(t *testing.T) {
 }
 
 // What takes too much is refused before it is parsed, where it can be.
-func TestOutlineIsBounded(t *testing.T) {
+func TestOutlineHasLimits(t *testing.T) {
 	limits := manifest.Limits{Objects: 300, EntriesOfObject: 100, Bytes: 1 << 20, Entries: 1000}
 	anchor := "b: &b 1\nc: *b\n"
 	for name, test := range map[string]struct{ text, want string }{
@@ -97,7 +97,7 @@ func TestOutlineIsBounded(t *testing.T) {
 }
 
 // A List is parsed once for the lines of all of its items, not for each of them.
-func TestLinesOfItemsTakeMemoryInProportion(t *testing.T) {
+func TestFindingLinesOfItemsTakesLinearMemory(t *testing.T) {
 	allocated := func(items int) uint64 {
 		var text strings.Builder
 		text.WriteString("kind: List\napiVersion: v1\nitems:\n")

@@ -34,7 +34,7 @@ type Locator struct {
 	layout layout
 }
 
-// Line returns the line of a reference in an attribute of a resource's spec, such as require; that where the resource begins if
+// Line returns the line of a reference in an attribute of a resource's spec, such as require; or the line where the resource begins if
 // the attribute does not have it.
 func (l *Locator) Line(d Document, attribute string, ref v1alpha1.ResourceRef) int {
 	if l.of.file != d.file || l.of.line != d.begin || l.of.text == nil {
@@ -128,8 +128,8 @@ func (l layout) keysOf(mapping *yaml.Node) map[string]int {
 	return keys
 }
 
-// duplicates returns the first duplicate keys below a path, more than maxFlaws only if there are.
-func (l layout) duplicates(path string) []placed {
+// duplicates returns the first duplicate keys below a path, more than maxFieldErrors only if there are.
+func (l layout) duplicates(path string) []locatedError {
 	at := l.node(path)
 	if at == nil {
 		return nil
@@ -139,16 +139,16 @@ func (l layout) duplicates(path string) []placed {
 	return found.all
 }
 
-// A placed flaw has a line.
-type placed struct {
-	flaw
+// A locatedError is a fieldError with its line.
+type locatedError struct {
+	fieldError
 	line int
 }
 
-// A search finds duplicate keys, until there are more than maxFlaws.
+// A search finds duplicate keys, until there are more than maxFieldErrors.
 type search struct {
 	above int // lines of the file before the document
-	all   []placed
+	all   []locatedError
 }
 
 // below looks at so many levels. Documents with more are refused anyway.
@@ -156,14 +156,14 @@ func (s *search) below(n *yaml.Node, path string, levels int) {
 	first := map[string]int{}
 	for i, c := range n.Content {
 		switch {
-		case levels == 0 || len(s.all) > maxFlaws:
+		case levels == 0 || len(s.all) > maxFieldErrors:
 			return
 		case n.Kind == yaml.SequenceNode:
 			s.below(c, fmt.Sprintf("%s[%d]", path, i), levels-1)
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			name := joined(path, c.Value)
 			if line, again := first[c.Value]; again {
-				s.all = append(s.all, placed{flaw{name, fmt.Sprintf("duplicate field, first in line %d: remove one", s.above+line)}, s.above + c.Line})
+				s.all = append(s.all, locatedError{fieldError{name, fmt.Sprintf("duplicate field, first in line %d: remove one", s.above+line)}, s.above + c.Line})
 			} else {
 				first[c.Value] = c.Line
 			}

@@ -15,15 +15,15 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// metadataFlaw rewords an API server's error about metadata. Who writes the name of a user or file into metadata.name is told where that
-// belongs, because the rules of objects' names are no rules for users and files.
-func (k kindSchema) metadataFlaw(f *field.Error, object map[string]any) flaw {
+// rewordMetadata rewords an API server's error about metadata. If metadata.name has the name of a user or file, the error says where that
+// belongs, because users and files do not follow the rules for names of objects.
+func (k kindSchema) rewordMetadata(f *field.Error, object map[string]any) fieldError {
 	name, isText := f.BadValue.(string)
 	if f.Field != "metadata.name" || f.Type != field.ErrorTypeInvalid || !isText || len(name) > validation.DNS1123SubdomainMaxLength {
-		return flaw{f.Field, structural.Message(f)}
+		return fieldError{f.Field, structural.Message(f)}
 	}
 	said := fmt.Sprintf("Invalid value: %q: the name of an object has lower-case letters, digits, - and ., and begins and ends with a letter or digit", name)
-	return flaw{f.Field, said + k.remedyForName(name, object)}
+	return fieldError{f.Field, said + k.remedyForName(name, object)}
 }
 
 // remedyForName proposes a valid name, and the attribute for the invalid one.
@@ -65,7 +65,7 @@ func (k kindSchema) namevarOf() string {
 	if k.at("spec.name") != nil {
 		return "spec.name"
 	}
-	// An Exec has a path, too: that of its commands.
+	// An Exec has a path, too, for its commands.
 	if of := k.at("spec"); of != nil && of.ValueValidation != nil && slices.Contains(of.ValueValidation.Required, "path") {
 		return "spec.path"
 	}

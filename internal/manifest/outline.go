@@ -11,12 +11,12 @@ import (
 // Limits bound what the manifests of somebody else may take.
 type Limits struct {
 	Objects int // documents, and items of Lists
-	// EntriesOfObject are those of the lists and maps of one object. To find the faults of many takes time by the square of their number.
+	// EntriesOfObject bounds the entries of the lists and maps of one object: the time to find faults grows with the square of their number.
 	EntriesOfObject int
-	// The rest is of all documents together, with the aliases of YAML written out.
+	// The others bound all documents together, with the aliases of YAML written out.
 
 	Bytes   int
-	Entries int // of lists and maps, each of which takes up to 1 KiB of memory
+	Entries int // of lists and maps; each takes up to 1 KiB of memory
 }
 
 // An Object is a document, or an item of a List, that was decoded, but not validated.
@@ -38,13 +38,13 @@ func (o Object) String() string {
 // maxOutlined is the number of faults after which an outline ends.
 const maxOutlined = 100
 
-// Outline decodes sources one document after the other, and validates nothing. So a caller can find out what they are about before
-// it takes the trouble. It ends after maxOutlined faults. The error says which limit is exceeded, or is that of ctx.
+// Outline decodes sources one document after the other, and validates nothing: a caller can check what they are about before paying
+// for [Types.Validate]. It ends after maxOutlined faults. The error says which limit is exceeded, or is the cause of ctx's end.
 func Outline(ctx context.Context, all []source.Source, limits Limits) (objects []Object, faults []Fault, err error) {
 	b := &batch{}
 	b.outline = func(o object, h head) {
 		if _, entries := shapeOf(o.raw); entries > limits.EntriesOfObject {
-			b.fault(o, h.resource(), flaw{"", fmt.Sprintf("its lists and maps have more than %d entries: use several objects", limits.EntriesOfObject)})
+			b.fault(o, h.resource(), fieldError{"", fmt.Sprintf("its lists and maps have more than %d entries: use several objects", limits.EntriesOfObject)})
 			return
 		}
 		name, _ := h.Metadata.Name.(string)
@@ -53,14 +53,14 @@ func Outline(ctx context.Context, all []source.Source, limits Limits) (objects [
 	}
 	left := limits
 	for _, p := range b.splitAll(ctx, all) {
-		if _, ok := begins(p.text); !ok {
+		if _, ok := firstContent(p.text); !ok {
 			continue
 		}
 		if err := left.spend(p.text, limits); err != nil {
 			return nil, nil, err
 		}
 		if o, err := read(p); err != nil {
-			b.fault(object{part: p}, subject{}, flaw{"", err.Error()})
+			b.fault(object{part: p}, subject{}, fieldError{"", err.Error()})
 		} else {
 			b.add(ctx, o)
 		}
@@ -74,7 +74,7 @@ func Outline(ctx context.Context, all []source.Source, limits Limits) (objects [
 	return objects, b.Faults, context.Cause(ctx)
 }
 
-// spend subtracts what a document takes, and returns an error about the limits if there is not so much.
+// spend subtracts what a document takes, and returns an error about limits if that is more than is left.
 func (l *Limits) spend(document []byte, limits Limits) error {
 	size := aliases.Written(document)
 	if l.Entries >= size.Entries { // otherwise it is not even parsed

@@ -80,7 +80,7 @@ func (s *Set) splitAll(ctx context.Context, all []source.Source) (parts []part) 
 	for _, from := range all {
 		text, err := from.Read(ctx)
 		if err != nil {
-			s.Faults = append(s.Faults, Unread(err)...)
+			s.Faults = append(s.Faults, SourceFaults(err)...)
 			continue
 		}
 		more, err := split(from.Name, text)
@@ -92,16 +92,16 @@ func (s *Set) splitAll(ctx context.Context, all []source.Source) (parts []part) 
 	return parts
 }
 
-// Unread returns the faults of sources that cannot be read: err is the error of one source, or joins those of
+// SourceFaults returns the faults of sources that cannot be read: err is the error of one source, or joins the errors of
 // several. It returns none for nil.
-func Unread(err error) []Fault {
+func SourceFaults(err error) []Fault {
 	if err == nil {
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { // a wrapped one is a single fault
 		var all []Fault
 		for _, e := range joined.Unwrap() {
-			all = append(all, Unread(e)...)
+			all = append(all, SourceFaults(e)...)
 		}
 		return all
 	}
@@ -153,11 +153,11 @@ type batch struct {
 	declaring bool               // only types are read
 	outline   func(object, head) // gets all objects, instead of the set; nil for a set
 
-	laidOut part // has the lines of lines
+	laidOut part // the document that lines describes
 	lines   layout
 }
 
-// layout returns that of a document, which is parsed once for all of its objects.
+// layout returns the layout of a document, which is parsed once for all of its objects.
 func (b *batch) layout(p part) layout {
 	if b.laidOut.file != p.file || b.laidOut.line != p.line || b.laidOut.text == nil {
 		b.laidOut, b.lines = p, layoutOf(p)
@@ -167,7 +167,7 @@ func (b *batch) layout(p part) layout {
 
 func (b *batch) readAll(ctx context.Context, parts []part) {
 	for _, p := range parts {
-		if _, ok := begins(p.text); !ok {
+		if _, ok := firstContent(p.text); !ok {
 			continue
 		}
 		hash := sha256.Sum256(p.text)
@@ -177,7 +177,7 @@ func (b *batch) readAll(ctx context.Context, parts []part) {
 		}
 		b.cached.begin()
 		if o, err := read(p); err != nil {
-			b.fault(object{part: p}, subject{}, flaw{"", err.Error()})
+			b.fault(object{part: p}, subject{}, fieldError{"", err.Error()})
 		} else {
 			b.add(ctx, o)
 		}
@@ -190,7 +190,7 @@ func (b *batch) line(o object) int {
 	if o.path != "" {
 		return b.layout(o.part).line(o.path)
 	}
-	lead, _ := begins(o.text)
+	lead, _ := firstContent(o.text)
 	return o.line + lead
 }
 

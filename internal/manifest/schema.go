@@ -56,18 +56,18 @@ func compile(c *apiextensionsv1.CustomResourceDefinition) (kindSchema, error) {
 
 // check returns what an API server would reject in an object, except in its metadata.
 // Like the server, it removes nulls and unknown fields from the object.
-func (k kindSchema) check(ctx context.Context, object map[string]any) []flaw {
-	var flaws []flaw
+func (k kindSchema) check(ctx context.Context, object map[string]any) []fieldError {
+	var errs []fieldError
 	unknown, faults := k.Check(ctx, object)
 	for _, path := range firstOf(unknown) {
-		flaws = append(flaws, flaw{path, k.unknown(path)})
+		errs = append(errs, fieldError{path, k.unknown(path)})
 	}
 	for _, f := range firstOf(faults) {
 		if references := k.foreignReferences(f, object); references != nil {
-			flaws = append(flaws, references...)
+			errs = append(errs, references...)
 		} else {
-			flaws = append(flaws, k.flaw(f, object))
+			errs = append(errs, k.reword(f, object))
 		}
 	}
-	return flaws
+	return errs
 }

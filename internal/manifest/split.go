@@ -17,7 +17,7 @@ type part struct {
 func split(file string, text []byte) ([]part, error) {
 	var parts []part
 	for line := 1; len(text) > 0; {
-		doc, rest, err := cut(text)
+		doc, rest, err := nextDocument(text)
 		if err != nil {
 			return parts, err
 		}
@@ -28,9 +28,9 @@ func split(file string, text []byte) ([]part, error) {
 	return parts, nil
 }
 
-// cut ends a document at the next line with three hyphens, which may have a comment. At the
+// nextDocument returns the text up to the next line with three hyphens, which may have a comment. At the
 // beginning, that line is part of the document.
-func cut(text []byte) (doc, rest []byte, err error) {
+func nextDocument(text []byte) (doc, rest []byte, err error) {
 	for at := 0; at < len(text); {
 		end := len(text)
 		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
@@ -49,9 +49,9 @@ func cut(text []byte) (doc, rest []byte, err error) {
 	return text, nil, nil
 }
 
-// begins returns the line of a document's first content, from 0, and whether it has any besides
+// firstContent returns the line where a document's content begins, from 0, and whether it has any besides
 // comments.
-func begins(doc []byte) (line int, ok bool) {
+func firstContent(doc []byte) (line int, ok bool) {
 	for text := range bytes.Lines(doc) {
 		if l := bytes.TrimSpace(text); len(l) > 0 && l[0] != '#' && string(l) != "---" {
 			return line, true

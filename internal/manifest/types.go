@@ -99,9 +99,9 @@ func (b *batch) declare(ctx context.Context, o object, h head) {
 	case strings.HasSuffix(h.Kind, "List"):
 		b.addList(ctx, o)
 	case h.Kind == externalType && h.APIVersion == v1alpha1.GroupVersion.String():
-		d, flaws := b.declaration(ctx, o)
-		if len(flaws) > 0 {
-			b.fault(o, h.other(), flaws...)
+		d, errs := b.declaration(ctx, o)
+		if len(errs) > 0 {
+			b.fault(o, h.other(), errs...)
 			return
 		}
 		b.Types.all = append(b.Types.all, d...)
@@ -109,49 +109,49 @@ func (b *batch) declare(ctx context.Context, o object, h head) {
 }
 
 // declaration checks a type like an API server and the compiler. It returns none if there is the same already.
-func (b *batch) declaration(ctx context.Context, o object) ([]declared, []flaw) {
+func (b *batch) declaration(ctx context.Context, o object) ([]declared, []fieldError) {
 	k, err := b.schemas[externalType]()
 	if err != nil {
-		return nil, []flaw{{"", err.Error()}}
+		return nil, []fieldError{{"", err.Error()}}
 	}
 	t := &v1alpha1.ExternalType{}
-	flaws, _ := check(ctx, o, k, t)
+	errs, _ := check(ctx, o, k, t)
 	if o.duplicates != nil {
-		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+		errs = append(errs, fieldError{"", o.duplicates.Error()})
 	}
-	if len(flaws) > 0 {
-		return nil, flaws
+	if len(errs) > 0 {
+		return nil, errs
 	}
 	d := declared{where: b.where(o)}
 	if d.Definition, err = definition.New(t); err == nil {
 		err = d.compile()
 	}
 	if err != nil {
-		return nil, flawsOf(err)
+		return nil, fieldErrors(err)
 	}
 	return b.Types.without(d)
 }
 
 // without returns a type unless there is the same already, or why there cannot be both.
-func (t Types) without(d declared) ([]declared, []flaw) {
+func (t Types) without(d declared) ([]declared, []fieldError) {
 	for _, other := range t.all {
 		switch {
 		case other.Name == d.Name && other.Digest == d.Digest:
 			return nil, nil
 		case other.Name == d.Name:
-			return nil, []flaw{{"", fmt.Sprintf("is another one in %s: remove one of them", other.where)}}
+			return nil, []fieldError{{"", fmt.Sprintf("is another one in %s: remove one of them", other.where)}}
 		case other.Spec.Kind == d.Spec.Kind:
-			return nil, []flaw{{"spec.kind", fmt.Sprintf("ExternalType %s in %s defines %s, too: use another kind", other.Name, other.where, d.Spec.Kind)}}
+			return nil, []fieldError{{"spec.kind", fmt.Sprintf("ExternalType %s in %s defines %s, too: use another kind", other.Name, other.where, d.Spec.Kind)}}
 		}
 	}
 	return []declared{d}, nil
 }
 
-// flawsOf returns a flaw for each of joined errors.
-func flawsOf(err error) []flaw {
-	var all []flaw
+// fieldErrors returns a fieldError for each joined error.
+func fieldErrors(err error) []fieldError {
+	var all []fieldError
 	for _, line := range text.Errors(err) {
-		all = append(all, flaw{"", line})
+		all = append(all, fieldError{"", line})
 	}
 	return all
 }
@@ -187,29 +187,29 @@ func (b *batch) addExternal(ctx context.Context, o object, h head) {
 	d, known := b.Types.of(h.Kind)
 	switch {
 	case !v1alpha1.IsExternal(h.APIVersion):
-		b.reject(o, h.other(), flaw{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.ExternalGroupVersion)})
+		b.reject(o, h.other(), fieldError{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.ExternalGroupVersion)})
 		return
 	case !known:
-		b.reject(o, h.other(), flaw{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
+		b.reject(o, h.other(), fieldError{"kind", fmt.Sprintf("no ExternalType defines %s: add its type with -f or to --types-dir", h.Kind)})
 		return
 	case h.nameless():
-		b.reject(o, subject{}, flaw{"metadata.name", "is missing: give this " + h.Kind + " a name"})
+		b.reject(o, subject{}, fieldError{"metadata.name", "is missing: give this " + h.Kind + " a name"})
 		return
 	}
 	r := &v1alpha1.External{}
 	d.schema.types = b.Types
-	flaws, tree := check(ctx, o, d.schema, r)
+	errs, tree := check(ctx, o, d.schema, r)
 	if o.duplicates != nil {
-		flaws = append(flaws, flaw{"", o.duplicates.Error()})
+		errs = append(errs, fieldError{"", o.duplicates.Error()})
 	}
-	if len(flaws) == 0 {
+	if len(errs) == 0 {
 		var err error
 		if r, err = d.complete(r, tree); err != nil {
-			flaws = append(flaws, flaw{"spec", text.Error(err)})
+			errs = append(errs, fieldError{"spec", text.Error(err)})
 		}
 	}
-	if len(flaws) > 0 {
-		b.reject(o, h.resource(), flaws...)
+	if len(errs) > 0 {
+		b.reject(o, h.resource(), errs...)
 		return
 	}
 	b.Documents = append(b.Documents, Document{b.line(o), o.file, o.path, r, o.text, o.line})

@@ -73,7 +73,7 @@ func TestExternalResourcesGetTheirDefaults(t *testing.T) {
 	}
 }
 
-func TestFaultsOfExternalTypesAndTheirResourcesHaveAPlace(t *testing.T) {
+func TestFaultsOfExternalTypesAndResourcesHaveALine(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {

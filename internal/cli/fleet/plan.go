@@ -119,7 +119,7 @@ func (c *planCommand) ownManifests(ctx context.Context, all []source.Source) (ow
 		if err != nil {
 			return nil, err
 		}
-		kept, ignored, more := manifest.Own(s.Name, text)
+		kept, ignored, more := manifest.Filter(s.Name, text)
 		faults = append(faults, more...)
 		for _, other := range ignored {
 			c.out.Warn("note: %s is not part of the plan", other)

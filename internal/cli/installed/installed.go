@@ -42,7 +42,7 @@ func Read(ctx context.Context, root, dir string) (manifest.Types, []manifest.Fau
 		all, err = source.Loader{}.Expand(source.Request{Files: []string{dir}})
 	}
 	if err != nil {
-		return manifest.Types{}, manifest.Unread(err)
+		return manifest.Types{}, manifest.SourceFaults(err)
 	}
 	if err := trusted(all, dir, cmp.Or(root, "/")); err != nil {
 		return manifest.Types{}, []manifest.Fault{{Message: err.Error()}}

@@ -13,16 +13,16 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// Own returns a text with only those documents that describe resources of Fettle and ConfigMaps, each on the lines where it is. ignored
+// Filter returns a text with only the documents that describe resources of Fettle and ConfigMaps, each on its original lines. ignored
 // names the others, such as "Secret/db in web.yaml:1". A fault is a document that cannot be read.
-func Own(name string, text []byte) (own []byte, ignored []string, faults []Fault) {
+func Filter(name string, text []byte) (own []byte, ignored []string, faults []Fault) {
 	parts, err := split(name, text)
 	if err != nil {
 		faults = append(faults, Fault{Where: name, Message: err.Error()})
 	}
 	var out bytes.Buffer
 	for _, p := range parts {
-		if _, ok := begins(p.text); !ok {
+		if _, ok := firstContent(p.text); !ok {
 			continue
 		}
 		o, err := read(p)
@@ -30,7 +30,7 @@ func Own(name string, text []byte) (own []byte, ignored []string, faults []Fault
 			faults = append(faults, Fault{Where: (&batch{}).where(object{part: p}), Message: err.Error()})
 			continue
 		}
-		kept, others := ownOf(o)
+		kept, others := filterDocument(o)
 		ignored = append(ignored, others...)
 		if kept == nil {
 			continue
@@ -43,14 +43,14 @@ func Own(name string, text []byte) (own []byte, ignored []string, faults []Fault
 	return out.Bytes(), ignored, faults
 }
 
-// ownOf returns the text of a document, as it is or with some items of its List; nil if there is nothing to keep.
-func ownOf(o object) (kept []byte, ignored []string) {
+// filterDocument returns the text of a document, unchanged or with some items of its List; nil if nothing is kept.
+func filterDocument(o object) (kept []byte, ignored []string) {
 	var h head
 	if json.UnmarshalCaseSensitivePreserveInts(o.raw, &h) != nil {
 		return o.text, nil // Read says what is wrong
 	}
 	if !strings.HasSuffix(h.Kind, "List") {
-		if isOwn(h) {
+		if isKept(h) {
 			return o.text, nil
 		}
 		return nil, []string{fmt.Sprintf("%s in %s", h, (&batch{}).where(o))}
@@ -62,7 +62,7 @@ func ownOf(o object) (kept []byte, ignored []string) {
 	var items []stdjson.RawMessage
 	for _, item := range l.Items {
 		var of head
-		if json.UnmarshalCaseSensitivePreserveInts(item, &of) == nil && !isOwn(of) {
+		if json.UnmarshalCaseSensitivePreserveInts(item, &of) == nil && !isKept(of) {
 			ignored = append(ignored, fmt.Sprintf("%s in %s", of, (&batch{}).where(o)))
 			continue
 		}
@@ -79,8 +79,8 @@ func ownOf(o object) (kept []byte, ignored []string) {
 	return append(kept, '\n'), ignored
 }
 
-// isOwn reports whether an object is a resource or an ExternalType, or a ConfigMap. A nested List may have anything.
-func isOwn(h head) bool {
+// isKept reports whether Filter keeps an object: a resource, an ExternalType or a ConfigMap. It drops nested Lists, whatever they have.
+func isKept(h head) bool {
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
 	switch {
 	case err != nil, strings.HasSuffix(h.Kind, "List"):

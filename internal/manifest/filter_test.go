@@ -8,10 +8,10 @@ import (
 	"github.com/fettle-dev/fettle/internal/manifest"
 )
 
-func TestOwnKeepsOnlyFettlesDocumentsOnTheirLines(t *testing.T) {
+func TestFilterKeepsFettlesDocumentsOnTheirLines(t *testing.T) {
 	t.Parallel()
 	const file = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: a}\n"
-	own, ignored, faults := manifest.Own("f", []byte("# comment\n---\n"+file+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}\n---\n"+
+	own, ignored, faults := manifest.Filter("f", []byte("# comment\n---\n"+file+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: v}\n---\n"+
 		"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: in-list}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n---\na: [\n---\n"+
 		"apiVersion: v1\nkind: List\nitems: [{kind: List, apiVersion: v1, items: [{kind: Secret, apiVersion: v1}]}]\n"))
 	want := "\n---\n" + file + "\n\n\n\n\n---\n" + `{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}]}` + "\n"
