@@ -117,7 +117,7 @@ func (c *compilation) editsAfter(live []v1alpha1.Resource) deselection.Edits {
 
 // compilerNodes returns the nodes with the facts and keys that their agents reported, with what they mean for resources of Remote types,
 // and with the resources that they retain.
-func compilerNodes(sc *scope, placements map[string]placement.Node, retained map[string][]v1alpha1.ResourceRef) []compiler.Node {
+func compilerNodes(sc *scope, placements map[string]placement.Candidate, retained map[string][]v1alpha1.ResourceRef) []compiler.Node {
 	all := make([]compiler.Node, 0, len(sc.nodes))
 	for name, o := range sc.nodes {
 		n := compiler.Node{Name: name, Labels: o.Labels, Annotations: o.Annotations, Placement: placements[name], Retained: retained[name]}
@@ -154,11 +154,11 @@ func ownEntries(s *snapshot, last *compilation, node string) (entries []v1alpha1
 }
 
 // placementsOf returns what nodes mean for resources of Remote types, and when that changes because time passes; zero for never.
-func placementsOf(sc *scope, specs map[string]spec, silences map[string]heartbeat.Silence, maxPercent int, now time.Time) (all map[string]placement.Node, next time.Time) {
+func placementsOf(sc *scope, specs map[string]spec, silences map[string]heartbeat.Silence, maxPercent int, now time.Time) (all map[string]placement.Candidate, next time.Time) {
 	if !sc.external.HasRemote() {
 		return nil, time.Time{}
 	}
-	all = make(map[string]placement.Node, len(sc.nodeCatalogs))
+	all = make(map[string]placement.Candidate, len(sc.nodeCatalogs))
 	for name, nc := range sc.nodeCatalogs {
 		spec := specs[name]
 		n := acting.Node{

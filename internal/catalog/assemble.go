@@ -31,7 +31,7 @@ func (e *InvalidCatalogError) Error() string {
 // Unwrap returns the cause.
 func (e *InvalidCatalogError) Unwrap() error { return e.Err }
 
-// Assemble returns the entries of a node, sorted by kind and name: those of its catalogs and its own, without the
+// Assemble returns the entries of a node, sorted by kind and name: from its catalogs and its own, without the
 // withheld. digest is the [Digest] of the spec. get returns a catalog that passes [Verify]; its errors are returned,
 // wrapped unless they are an *InvalidCatalogError.
 func Assemble(spec v1alpha1.NodeCatalogSpec, get func(name string) (*v1alpha1.Catalog, error)) (entries []v1alpha1.CatalogEntry, digest string, err error) {

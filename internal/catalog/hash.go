@@ -62,7 +62,7 @@ func SameEntries(a, b []v1alpha1.CatalogEntry) bool {
 	return errA == nil && errB == nil && slices.Equal(is, other)
 }
 
-// Encode returns attributes as JSON in the canonical form that [Measure] needs: sorted keys, no space.
+// Encode returns attributes as JSON in the canonical form that [Measure] requires: sorted keys, no space.
 func Encode(attributes any) (*runtime.RawExtension, error) {
 	raw, err := json.Marshal(attributes)
 	if err == nil {
@@ -74,16 +74,13 @@ func Encode(attributes any) (*runtime.RawExtension, error) {
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-// Measure returns the hash of an entry whose attributes are in canonical form, and its size as JSON in bytes.
+// Measure returns the hash of an entry whose attributes are in canonical form, and its size as JSON in bytes. Both cover the whole entry.
 func Measure(e v1alpha1.CatalogEntry) (hash string, size int) {
 	var attributes []byte
 	if e.Attributes != nil {
 		attributes, e.Attributes = e.Attributes.Raw, nil
 	}
-	text, err := json.Marshal(e)
-	if err != nil { // it consists of strings, numbers and lists, which encode
-		text = []byte(e.Ref())
-	}
+	text, _ := json.Marshal(e) // without attributes, it consists of types that always encode
 	h := sha256.New()
 	_, _ = h.Write(text) // a hash accepts every write
 	_, _ = h.Write(attributes)

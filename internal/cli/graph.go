@@ -39,7 +39,7 @@ func (c *graphCommand) run(ctx context.Context) error {
 	}
 	c.warnIgnored(set)
 	c.warnFaults(set.Faults)
-	c.out.Print("%s", output.Block(plan.Dot(compiler.Sketch(manifests.Input(set, c.kinds(set.Types, nil))))))
+	c.out.Print("%s", output.Block(plan.Dot(compiler.DisplayItems(manifests.Input(set, c.kinds(set.Types, nil))))))
 	if len(set.Faults) > 0 {
 		return output.Exit(1)
 	}

@@ -146,7 +146,7 @@ func (n *nodeAssignment) perNode() []*Draft {
 	return all
 }
 
-func compareDrafts(a, b *Draft) int { return cmp.Compare(a.Place, b.Place) }
+func compareDrafts(a, b *Draft) int { return cmp.Compare(a.Position, b.Position) }
 
 // assign makes the node's own entries, as many as the size budget allows, and finds the group of the node.
 func (a *assigner) assign(n *nodeAssignment) {
@@ -215,7 +215,7 @@ func (n *nodeAssignment) groupKey() string {
 	}
 	var blocked []string
 	for d, f := range n.blocked {
-		blocked = append(blocked, fmt.Sprintf("%d:%s", d.Place, f.Reason))
+		blocked = append(blocked, fmt.Sprintf("%d:%s", d.Position, f.Reason))
 	}
 	slices.Sort(blocked)
 	key.WriteString(strings.Join(blocked, ","))

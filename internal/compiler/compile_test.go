@@ -134,7 +134,7 @@ func TestCompile(t *testing.T) {
 				Problems: []string{`File/a||InvalidSelector|nodeSelector is invalid: "Like" is not a valid label selector operator`},
 			},
 		},
-		"two claims of one path are withheld and name each other": {
+		"two resources with one path are withheld and name each other": {
 			nodes:     []compiler.Node{node("web-1", "web"), node("db-1", "db")},
 			resources: []v1alpha1.Resource{file("a", "/etc/motd"), file("b", "/etc/motd/", on("web")), file("c", "/c")},
 			want: outline{
@@ -156,9 +156,9 @@ func TestCompile(t *testing.T) {
 				Nodes:    map[string]string{"web-1": "File/0"},
 				Withheld: map[string]string{"web-1": "File/a:Conflict File/b:Conflict File/c:Conflict File/d:Conflict File/e:Conflict File/f:Conflict"},
 				Problems: []string{
-					claims("a", "File/b, File/c, File/d, File/e, File/f"), claims("b", "File/a, File/c, File/d, File/e, File/f"),
-					claims("c", "File/a, File/b, File/d, File/e, File/f"), claims("d", "File/a, File/b, File/c, File/e, File/f"),
-					claims("e", "File/a, File/b, File/c, File/d, File/f"), claims("f", "File/a, File/b, File/c, File/d, File/e"),
+					conflictOver("a", "File/b, File/c, File/d, File/e, File/f"), conflictOver("b", "File/a, File/c, File/d, File/e, File/f"),
+					conflictOver("c", "File/a, File/b, File/d, File/e, File/f"), conflictOver("d", "File/a, File/b, File/c, File/e, File/f"),
+					conflictOver("e", "File/a, File/b, File/c, File/d, File/f"), conflictOver("f", "File/a, File/b, File/c, File/d, File/e"),
 				},
 			},
 		},
@@ -339,8 +339,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// claims returns the problem of a file whose path others also claim.
-func claims(name, others string) string {
+// conflictOver returns the problem of a file that has the same path as others.
+func conflictOver(name, others string) string {
 	return "File/" + name + `||Conflict|path "/a" is also claimed by ` + others + " on the same node: keep one, or let their nodeSelector or when exclude each other"
 }
 

@@ -35,7 +35,7 @@ func (c *Compiler) Compile(in Input) Result {
 // Draft compiles resources without looking at nodes.
 func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
-	c.selections.turn()
+	c.selections.rotate()
 	r := drafter{binder: binder{kinds: in.Kinds}, Input: in, Env: &c.env}.revise(resources, 1, c.selection)
 	r.refuseRemotePurges(in.External)
 	for _, t := range r.Targets {

@@ -18,7 +18,7 @@ import (
 type Draft struct {
 	rendering // its Fault is on every node; Bound is nil also if the attributes are known per node
 	Ref       v1alpha1.ResourceRef
-	Claim     string // kind and canonical name; "" if unknown
+	Identity  string // kind and canonical name, which no other resource on a node may have; "" if unknown
 	Property  string // the namevar as users write it: path "/etc/motd"
 	Location  string // where it manages something, as a resource.Kind has it; "" if that is unknown
 	Edges     []edge
@@ -26,7 +26,7 @@ type Draft struct {
 	Remote    bool                   // one node acts for it
 	Deleting  bool                   // it is being deleted, and compiled as absent; only of Remote types
 	With      []v1alpha1.ResourceRef // resources for which the same node is to act
-	Place     int                    // in the order of the catalog
+	Position  int                    // in the order of the catalog
 }
 
 // An edge is one reference to another resource.
@@ -149,7 +149,7 @@ func sorted[T ~string](words []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(words)))
 }
 
-// addAttributes completes the draft's entry and claims its namevar.
+// addAttributes completes the draft's entry and its identity.
 func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	made := by.encode(d.Entry, r)
 	d.Fault = cmp.Or(d.Fault, made.Fault)
@@ -160,7 +160,7 @@ func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	made.Fault = d.Fault
 	d.rendering = *made
 	d.Location = d.Bound.Location()
-	d.Claim = d.Entry.Kind + "\x00" + d.Bound.CanonicalName()
+	d.Identity = d.Entry.Kind + "\x00" + d.Bound.CanonicalName()
 	d.Property = d.Bound.Identification()
 	if name := d.Bound.CanonicalName(); name != d.Entry.Namevar {
 		d.Property += fmt.Sprintf(" (canonically %q)", name)

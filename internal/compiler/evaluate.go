@@ -87,7 +87,7 @@ func evaluate(all []*evaluation, usage *meter) map[string]bool {
 	return over
 }
 
-// evaluation returns that of a when.
+// evaluation returns the evaluation of a when.
 func (t *Target) evaluation(nodes []*nodeAssignment) *evaluation {
 	return &evaluation{of: t.When, key: t.Key, nodes: nodes, run: func(n *evalContext, limit int) (r result) {
 		r.holds, r.cost, r.err = t.When.Holds(n.variables(), limit)
@@ -95,7 +95,7 @@ func (t *Target) evaluation(nodes []*nodeAssignment) *evaluation {
 	}}
 }
 
-// evaluation returns that of a template.
+// evaluation returns the evaluation of a template.
 func (p *perNodeEntry) evaluation() *evaluation {
 	return &evaluation{of: p.Template, key: p.ID, run: func(n *evalContext, limit int) (r result) {
 		var text string

@@ -10,7 +10,7 @@ import (
 )
 
 // On each node the when costs about one percent of the limit for all nodes.
-func TestOnlyExistingNodesCountTowardsTheLimit(t *testing.T) {
+func TestDeletedNodesDoNotCountTowardsTheLimit(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Kinds: kinds(), Resources: []v1alpha1.Resource{file("a", "/a", when(expensiveWhen+`node.name != ""`), on("web"))}}
@@ -38,7 +38,7 @@ func off(nodes []compiler.Node) []compiler.Node {
 	return nodes
 }
 
-func TestExpressionsSeeTheirOwnNode(t *testing.T) {
+func TestExpressionsReadTheirOwnNode(t *testing.T) {
 	t.Parallel()
 
 	long := strings.Repeat("x", 200)

@@ -171,7 +171,7 @@ func pairs(t *testing.T, scope v1alpha1.ExternalScope) *definition.Definition {
 	return d
 }
 
-func TestSpellingsOfOneThingAreInConflict(t *testing.T) {
+func TestSpellingsOfOneNameConflict(t *testing.T) {
 	t.Parallel()
 
 	pair := func(name, left, right string) v1alpha1.Resource {

@@ -11,11 +11,11 @@ import (
 type Input struct {
 	Nodes     []Node
 	Resources []v1alpha1.Resource // of every kind, in any order
-	Kinds     []resource.Kind     // built-in ones and those of external types
+	Kinds     []resource.Kind     // built-in kinds, and kinds of external types
 	// External maps kinds of external types to what the compiler has to know of them.
 	External map[string]ExternalKind
 	// Refused maps invalid resources to an explanation: a problem is reported for each, and for the resources that
-	// depend on them. For [Local], [Prepare] and [Sketch], they may be missing from Resources.
+	// depend on them. For [Local], [Prepare] and [DisplayItems], they may be missing from Resources.
 	Refused map[v1alpha1.ResourceRef]string
 	// Fragments are what is known of invalid resources that are missing from Resources, to tell where they manage something. There
 	// may be several of one name. Only for [Prepare].
@@ -66,7 +66,7 @@ type Node struct {
 	PublicKey string
 	// Placement says whether the node can act for resources of Remote types, and what it has been told about them. Its name
 	// is ignored.
-	Placement placement.Node
+	Placement placement.Candidate
 	// Retained are resources that the node has and that nobody deleted, although they are missing from the input: the
 	// definition of their kind is gone, or they cannot be read. They are withheld, so that the node leaves the objects as
 	// they are.

@@ -86,7 +86,7 @@ func TestExpensiveExpressionsDoNotAffectOthers(t *testing.T) {
 }
 
 // Each cheap template leaves most of its share.
-func TestAnExpensiveExpressionGetsWhatManyCheapOnesLeave(t *testing.T) {
+func TestAnExpensiveExpressionGetsTheRestOfTheBudget(t *testing.T) {
 	t.Parallel()
 
 	in := compiler.Input{Nodes: webs(20), Kinds: kinds(), Resources: []v1alpha1.Resource{file("z", "/z", rendering(`{{ range 30000 }}{{ end }}{{ .node.name }}`))}}
@@ -150,7 +150,7 @@ func TestAnErrorOnANodeNamesTheNode(t *testing.T) {
 }
 
 // What resources have against each other takes memory in proportion to their number, however many are in it together.
-func TestFaultsOfManyResourcesTakeMemoryInProportion(t *testing.T) {
+func TestFaultsOfManyResourcesTakeLinearMemory(t *testing.T) {
 	for name, at := range map[string]func(i, n int) v1alpha1.Resource{
 		"conflicts": func(i, _ int) v1alpha1.Resource { return file(fmt.Sprint("f", i), "/same") },
 		"a cycle": func(i, n int) v1alpha1.Resource {

@@ -19,7 +19,7 @@ import (
 // nil. The entries are in the order of in.Resources, without those that have a problem. Problems name no node. The
 // functions of the input must be safe for concurrent use.
 func Local(in Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
-	problems = local(in, false, use{
+	problems = local(in, false, visitor{
 		entry:    func(e v1alpha1.CatalogEntry, _ resource.Resource) { entries = append(entries, e) },
 		withheld: func(*Draft, *Fault) {},
 	})
@@ -30,7 +30,7 @@ func Local(in Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 // and their size is not limited. withheld are the resources with problems.
 func Prepare(in Input) (items []resource.Item, withheld []resource.Withheld, problems []Problem) {
 	known := locations(in)
-	problems = local(in, true, use{
+	problems = local(in, true, visitor{
 		entry: func(e v1alpha1.CatalogEntry, bound resource.Resource) { items = append(items, catalog.Item(e, bound)) },
 		withheld: func(d *Draft, f *Fault) {
 			ref := resource.Ref{Kind: d.Entry.Kind, Name: d.Entry.Name}
@@ -46,8 +46,7 @@ func Prepare(in Input) (items []resource.Item, withheld []resource.Withheld, pro
 	return items, withheld, problems
 }
 
-// locations returns where refused resources may manage something, as far as their fragments tell. What is invalid may concern what is
-// below, too.
+// locations returns where refused resources may manage something, as far as their fragments tell: also below their paths.
 func locations(in Input) map[v1alpha1.ResourceRef][]string {
 	all, by := map[v1alpha1.ResourceRef][]string{}, binder{kinds: in.Kinds}
 	for _, r := range in.Fragments {
@@ -65,15 +64,15 @@ func locations(in Input) map[v1alpha1.ResourceRef][]string {
 	return all
 }
 
-// use has what is called for the resources of the node.
-type use struct {
+// A visitor has functions that are called for each resource of the node.
+type visitor struct {
 	entry    func(v1alpha1.CatalogEntry, resource.Resource) // without a problem
 	withheld func(*Draft, *Fault)
 }
 
-// Sketch returns all resources of the input with their edges, including those with problems and whatever they select:
+// DisplayItems returns all resources of the input with their edges, even with problems and whatever they select:
 // for display, not to be applied.
-func Sketch(in Input) []resource.Item {
+func DisplayItems(in Input) []resource.Item {
 	drafts := new(Compiler).draftLocally(in, true).Drafts
 	items := make([]resource.Item, 0, len(drafts))
 	for _, d := range drafts {
@@ -82,8 +81,8 @@ func Sketch(in Input) []resource.Item {
 	return items
 }
 
-// local uses the resources of the node.
-func local(in Input, bindOnly bool, each use) []Problem {
+// local calls a visitor for the resources of the node.
+func local(in Input, bindOnly bool, each visitor) []Problem {
 	c := &Compiler{}
 	revision := c.draftLocally(in, bindOnly)
 	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])

@@ -104,7 +104,7 @@ func TestLocalRendersTemplates(t *testing.T) {
 	}
 }
 
-func TestPrepareTellsWhereWithheldResourcesManageSomething(t *testing.T) {
+func TestPrepareReturnsLocationsOfWithheldResources(t *testing.T) {
 	t.Parallel()
 
 	fragment := func(name, path string) *v1alpha1.File { return file(name, path) }

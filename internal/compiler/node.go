@@ -29,7 +29,7 @@ func (c *Compiler) contexts(nodes []Node) []*evalContext {
 			ctx = &evalContext{}
 		}
 		ctx.Node = n
-		ctx.results.turn()
+		ctx.results.rotate()
 		all[i], known[n.Name] = ctx, ctx
 	}
 	c.nodes = known
@@ -85,7 +85,7 @@ func values(m map[string]string) map[string]any {
 // A memo retains the values that were used since the last turn.
 type memo[V any] struct{ before, now map[string]V }
 
-func (m *memo[V]) turn() { m.before, m.now = m.now, nil }
+func (m *memo[V]) rotate() { m.before, m.now = m.now, nil }
 
 func (m *memo[V]) get(key string) (v V, ok bool) {
 	if v, ok = m.now[key]; ok {

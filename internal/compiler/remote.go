@@ -34,18 +34,18 @@ func (r *Revision) refuseRemotePurges(external map[string]ExternalKind) {
 // relateRemote relates the resources of Remote types among each other, finds conflicts, and has those being deleted
 // removed in the reverse of their order.
 func (r *Revision) relateRemote() {
-	claims, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
+	byIdentity, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
 	for _, d := range r.Drafts {
 		if !d.Remote {
 			continue
 		}
 		names.add(d)
-		if d.Claim != "" {
-			claims[d.Claim] = append(claims[d.Claim], d)
+		if d.Identity != "" {
+			byIdentity[d.Identity] = append(byIdentity[d.Identity], d)
 		}
 	}
-	for _, claimants := range claims {
-		failClaimants(claimants)
+	for _, duplicates := range byIdentity {
+		failDuplicates(duplicates)
 	}
 	for _, d := range names.byRef {
 		for _, o := range d.related(names) {
@@ -82,13 +82,13 @@ func (n namedDrafts) add(d *Draft) {
 	}
 }
 
-// failClaimants fails resources that describe the same object, whichever nodes they select. One that is being deleted gives way
+// failDuplicates fails resources with the same identity, whichever nodes they select. One that is being deleted gives way
 // to the others.
-func failClaimants(claimants []*Draft) {
-	for _, d := range claimants {
+func failDuplicates(duplicates []*Draft) {
+	for _, d := range duplicates {
 		var first []v1alpha1.ResourceRef
 		others := 0
-		for _, o := range claimants {
+		for _, o := range duplicates {
 			if o == d || !d.Deleting && o.Deleting {
 				continue
 			}
@@ -168,7 +168,7 @@ func (a *assigner) assignRemote(selected map[*Target][]*nodeAssignment) {
 	if len(targets) == 0 {
 		return
 	}
-	nodes, candidates := map[string]*nodeAssignment{}, make([]placement.Node, len(a.nodes))
+	nodes, candidates := map[string]*nodeAssignment{}, make([]placement.Candidate, len(a.nodes))
 	for i, n := range a.nodes {
 		nodes[n.Name], candidates[i] = n, n.Placement
 		candidates[i].Name = n.Name
@@ -190,7 +190,7 @@ func (a *assigner) assignRemote(selected map[*Target][]*nodeAssignment) {
 	}
 }
 
-// takeoverHeld explains why a silent node remains the acting one. It returns nil if it does not, for which why is "".
+// takeoverHeld explains why a silent node remains the acting one. It returns nil if why is "": it does not remain.
 func takeoverHeld(node, why string) *fault.Fault {
 	if why == "" {
 		return nil

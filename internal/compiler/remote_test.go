@@ -195,7 +195,7 @@ func TestOnlyTheActingNodeGetsSecretsAndNoNodeADeletionPolicy(t *testing.T) {
 	}
 }
 
-func TestLeavingResourcesAreRemovedInReverse(t *testing.T) {
+func TestDeletedResourcesAreRemovedInReverseOrder(t *testing.T) {
 	t.Parallel()
 
 	leaving := func(r *v1alpha1.External) {
@@ -222,7 +222,7 @@ func TestLeavingResourcesAreRemovedInReverse(t *testing.T) {
 	}
 }
 
-func TestWithoutAClusterTheMachineActs(t *testing.T) {
+func TestWithoutAClusterTheMachineActsForRemoteTypes(t *testing.T) {
 	t.Parallel()
 
 	in := remoteInput(t, []compiler.Node{{Name: "here"}}, record("www", `{}`), record("ftp", `{"zone":"www"}`))

@@ -17,7 +17,7 @@ type Revision struct {
 	Exists  map[v1alpha1.ResourceRef]bool
 }
 
-// A Target is a targeting and the drafts that have it. A draft of a Remote type has one of its own. Its Fault is that of all drafts.
+// A Target is a targeting and the drafts that have it. A draft of a Remote type has a Target of its own. Its Fault applies to all of its drafts.
 type Target struct {
 	*targeting.Selection
 	Key      string
@@ -47,7 +47,7 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 			other.Fault = fault.New(v1alpha1.ReasonConflict, "%s is defined more than once: give each its own metadata.name", d.Ref)
 			continue
 		}
-		first[d.Ref], r.Exists[d.Ref], d.Place = d, true, len(r.Drafts)
+		first[d.Ref], r.Exists[d.Ref], d.Position = d, true, len(r.Drafts)
 		r.Drafts = append(r.Drafts, d)
 		key := targeting.Key(resources[i].GetTargeting())
 		t := targets[key]

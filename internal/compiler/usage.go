@@ -7,7 +7,7 @@ type Usage struct {
 	// Pairs counts nodes for each targeting that matches their labels and each entry of their own, and resources for each
 	// distinct state of a node.
 	Pairs int
-	// Bytes are those of rendered templates.
+	// Bytes is the size of rendered templates.
 	Bytes int
 }
 

@@ -61,21 +61,21 @@ func (v *validation) reason(i int) string {
 
 func (v *validator) fail(i int, f *fault.Fault) { v.faults[i] = append(v.faults[i], f) }
 
-// findConflicts fails all resources that claim the same object on the host: the compiler does not guess which one is meant.
+// findConflicts fails all resources with the same identity: the compiler does not guess which one is meant.
 func (v *validator) findConflicts() {
-	claims := make(map[string][]int, len(v.members))
+	byIdentity := make(map[string][]int, len(v.members))
 	for i, d := range v.members {
-		if d.Claim != "" && !d.Remote { // see relateRemote
-			claims[d.Claim] = append(claims[d.Claim], i)
+		if d.Identity != "" && !d.Remote { // see relateRemote
+			byIdentity[d.Identity] = append(byIdentity[d.Identity], i)
 		}
 	}
-	for _, claimants := range claims {
-		if len(claimants) < 2 {
+	for _, conflicting := range byIdentity {
+		if len(conflicting) < 2 {
 			continue
 		}
-		for _, i := range claimants {
+		for _, i := range conflicting {
 			v.fail(i, fault.New(v1alpha1.ReasonConflict, "%s is also claimed by %s on the same node: keep one, or let their nodeSelector or when exclude each other",
-				v.members[i].Property, v.others(i, claimants)))
+				v.members[i].Property, v.others(i, conflicting)))
 		}
 	}
 }

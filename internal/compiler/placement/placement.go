@@ -23,14 +23,14 @@ const (
 	Acting                         // to act
 )
 
-// A Node can act for resources.
-type Node struct {
+// A Candidate is a node that can act for resources.
+type Candidate struct {
 	Name string
 	// Eligible means that its agent runs, as far as the manager knows.
 	Eligible bool
-	// Keeps means that the node stays the acting one for what it acts for, although it is not Eligible.
-	Keeps bool
-	// Held explains Keeps if that lasts until a person acts; "" if it ends by itself.
+	// StaysActing means that the node remains the acting one for what it acts for, although it is not Eligible.
+	StaysActing bool
+	// Held explains StaysActing if that lasts until a person acts; "" if it ends by itself.
 	Held        string
 	Assignments map[v1alpha1.ResourceRef]Assignment
 }
@@ -53,10 +53,10 @@ type Decision struct {
 	Stops []string
 }
 
-// Decide decides about all resources. Neither their order nor that of nodes has an influence.
-func Decide(resources []Resource, nodes []Node) map[v1alpha1.ResourceRef]Decision {
-	byName := make(map[string]*Node, len(nodes))
-	assigned := map[v1alpha1.ResourceRef][]*Node{}
+// Decide decides about all resources. The order of resources and nodes does not matter.
+func Decide(resources []Resource, nodes []Candidate) map[v1alpha1.ResourceRef]Decision {
+	byName := make(map[string]*Candidate, len(nodes))
+	assigned := map[v1alpha1.ResourceRef][]*Candidate{}
 	for i := range nodes {
 		byName[nodes[i].Name] = &nodes[i]
 		for ref := range nodes[i].Assignments {
@@ -71,7 +71,7 @@ func Decide(resources []Resource, nodes []Node) map[v1alpha1.ResourceRef]Decisio
 }
 
 // decide adds the decisions about the resources of a unit.
-func (u unit) decide(nodes map[string]*Node, assigned map[v1alpha1.ResourceRef][]*Node, decisions map[v1alpha1.ResourceRef]Decision) {
+func (u unit) decide(nodes map[string]*Candidate, assigned map[v1alpha1.ResourceRef][]*Candidate, decisions map[v1alpha1.ResourceRef]Decision) {
 	chosen := u.choose(nodes)
 	var busy []string
 	for _, ref := range u.refs {
@@ -95,7 +95,7 @@ func (u unit) decide(nodes map[string]*Node, assigned map[v1alpha1.ResourceRef][
 }
 
 // mayAct returns the nodes except one that may act for a resource, sorted.
-func mayAct(ref v1alpha1.ResourceRef, assigned []*Node, except string) (names []string) {
+func mayAct(ref v1alpha1.ResourceRef, assigned []*Candidate, except string) (names []string) {
 	for _, n := range assigned {
 		if n.Name != except && n.Assignments[ref] > Stopped {
 			names = append(names, n.Name)
@@ -106,7 +106,7 @@ func mayAct(ref v1alpha1.ResourceRef, assigned []*Node, except string) (names []
 }
 
 // choose returns the candidate that is to act for a unit, "" if there is none.
-func (u unit) choose(nodes map[string]*Node) string {
+func (u unit) choose(nodes map[string]*Candidate) string {
 	best, highest := "", score{}
 	for _, name := range u.candidates {
 		n := nodes[name]
@@ -132,7 +132,7 @@ type score struct {
 	rank     string // a hash, which spreads units over nodes and changes little when nodes come and go
 }
 
-func (u unit) score(n *Node) score {
+func (u unit) score(n *Candidate) score {
 	s := score{eligible: n.Eligible}
 	for _, ref := range u.refs {
 		switch n.Assignments[ref] {
@@ -143,7 +143,7 @@ func (u unit) score(n *Node) score {
 			s.known++
 		}
 	}
-	s.eligible = s.eligible || n.Keeps && s.acting > 0
+	s.eligible = s.eligible || n.StaysActing && s.acting > 0
 	sum := sha256.Sum256([]byte(string(u.refs[0]) + "\x00" + n.Name))
 	s.rank = string(sum[:])
 	return s

@@ -27,115 +27,117 @@ const (
 func TestDecide(t *testing.T) {
 	t.Parallel()
 
-	eligible := func(name string, has assignments) placement.Node {
-		return placement.Node{Name: name, Eligible: true, Assignments: has}
+	eligible := func(name string, has assignments) placement.Candidate {
+		return placement.Candidate{Name: name, Eligible: true, Assignments: has}
 	}
-	lost := func(name string, has assignments) placement.Node { return placement.Node{Name: name, Assignments: has} }
+	lost := func(name string, has assignments) placement.Candidate {
+		return placement.Candidate{Name: name, Assignments: has}
+	}
 	ab := []string{"a", "b"}
 	for name, tt := range map[string]struct {
 		resources []placement.Resource
-		nodes     []placement.Node
+		nodes     []placement.Candidate
 		want      map[ref]placement.Decision
 	}{
 		"a resource that selects no node is nowhere": {
 			resources: []placement.Resource{{Ref: "Zone/x"}},
-			nodes:     []placement.Node{eligible("a", nil)},
+			nodes:     []placement.Candidate{eligible("a", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {}},
 		},
 		"no node without an agent is chosen": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", nil), eligible("b", nil)},
+			nodes:     []placement.Candidate{lost("a", nil), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"nor is one if there is no other": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", nil), lost("b", nil)},
+			nodes:     []placement.Candidate{lost("a", nil), lost("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {}},
 		},
 		"the acting node stays": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}, {Ref: "Zone/y", Candidates: ab}},
-			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting}), eligible("b", assignments{"Zone/y": acting})},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": acting}), eligible("b", assignments{"Zone/y": acting})},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}, "Zone/y": {Node: "b"}},
 		},
 		"it stays also without an agent if no other node has one": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), lost("b", nil)},
+			nodes:     []placement.Candidate{lost("a", assignments{"Zone/x": acting}), lost("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"it stays if it keeps what it acts for": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/x": acting}}, eligible("b", nil)},
+			nodes:     []placement.Candidate{{Name: "a", StaysActing: true, Assignments: assignments{"Zone/x": acting}}, eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"a node that keeps what it acts for gets nothing new": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/y": acting}}, eligible("b", nil)},
+			nodes:     []placement.Candidate{{Name: "a", StaysActing: true, Assignments: assignments{"Zone/y": acting}}, eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"nor does it go on with what it was told to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{{Name: "a", Keeps: true, Assignments: assignments{"Zone/x": stopped}}, eligible("b", nil)},
+			nodes:     []placement.Candidate{{Name: "a", StaysActing: true, Assignments: assignments{"Zone/x": stopped}}, eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"first, the acting node is to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			nodes:     []placement.Candidate{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"until it has stopped, the next one waits": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
+			nodes:     []placement.Candidate{lost("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"then the next one acts": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", assignments{"Zone/x": stopped}), eligible("b", nil)},
+			nodes:     []placement.Candidate{lost("a", assignments{"Zone/x": stopped}), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}},
 		},
 		"a node that comes back before it has stopped goes on": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": stopping}), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "a"}},
 		},
 		"a node that comes back later is told to stop until it confirms, and the acting one goes on": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": stopping}), eligible("b", assignments{"Zone/x": acting})},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": stopping}), eligible("b", assignments{"Zone/x": acting})},
 			want:      map[ref]placement.Decision{"Zone/x": {Node: "b", Stops: []string{"a"}}},
 		},
 		"a node that is not selected any more is to stop": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: []string{"b"}}},
-			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": acting}), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}},
 		},
 		"also if no other is selected": {
 			resources: []placement.Resource{{Ref: "Zone/x"}},
-			nodes:     []placement.Node{eligible("a", assignments{"Zone/x": acting})},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": acting})},
 			want:      map[ref]placement.Decision{"Zone/x": {Stops: []string{"a"}}},
 		},
 		"related resources have one node, that of most of them": {
 			resources: []placement.Resource{
 				{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Record/2", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab},
 			},
-			nodes: []placement.Node{eligible("a", assignments{"Record/1": acting}), eligible("b", assignments{"Zone/x": acting, "Record/2": acting})},
+			nodes: []placement.Candidate{eligible("a", assignments{"Record/1": acting}), eligible("b", assignments{"Zone/x": acting, "Record/2": acting})},
 			want: map[ref]placement.Decision{
 				"Record/1": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}, "Record/2": {Node: "b"}, "Zone/x": {Node: "b"},
 			},
 		},
 		"a new resource waits for those that it is related to": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: ab}},
-			nodes:     []placement.Node{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
+			nodes:     []placement.Candidate{lost("a", assignments{"Zone/x": acting}), eligible("b", nil)},
 			want: map[ref]placement.Decision{
 				"Record/1": {Next: "b", Waits: []string{"a"}}, "Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}},
 			},
 		},
 		"related resources act on a node that all of them select": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: ab, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b", "c"}}},
-			nodes:     []placement.Node{eligible("a", nil), eligible("b", nil), eligible("c", nil)},
+			nodes:     []placement.Candidate{eligible("a", nil), eligible("b", nil), eligible("c", nil)},
 			want:      map[ref]placement.Decision{"Record/1": {Node: "b"}, "Zone/x": {Node: "b"}},
 		},
 		"without such a node, each has its own": {
 			resources: []placement.Resource{{Ref: "Record/1", Candidates: []string{"a"}, With: refs{"Zone/x"}}, {Ref: "Zone/x", Candidates: []string{"b"}}},
-			nodes:     []placement.Node{eligible("a", nil), eligible("b", nil)},
+			nodes:     []placement.Candidate{eligible("a", nil), eligible("b", nil)},
 			want:      map[ref]placement.Decision{"Record/1": {Node: "a"}, "Zone/x": {Node: "b"}},
 		},
 	} {
@@ -148,13 +150,13 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestResourcesSpreadOverNodesAndStayWhereOthersComeAndGo(t *testing.T) {
+func TestResourcesSpreadOverNodesAndStayWhenNodesComeAndGo(t *testing.T) {
 	t.Parallel()
 
 	const resources, nodes = 1000, 10
-	fleet := func(n int) (all []placement.Node) {
+	fleet := func(n int) (all []placement.Candidate) {
 		for i := range n {
-			all = append(all, placement.Node{Name: fmt.Sprintf("n%02d", i), Eligible: true})
+			all = append(all, placement.Candidate{Name: fmt.Sprintf("n%02d", i), Eligible: true})
 		}
 		return all
 	}
@@ -202,9 +204,9 @@ func TestNoTwoNodesActAtATime(t *testing.T) {
 		}
 		last := map[ref]int{}
 		for step := range 200 {
-			var in []placement.Node
+			var in []placement.Candidate
 			for i := range nodes {
-				n := placement.Node{Name: fmt.Sprint(i), Eligible: silent[i] == 0, Assignments: assignments{}}
+				n := placement.Candidate{Name: fmt.Sprint(i), Eligible: silent[i] == 0, Assignments: assignments{}}
 				for r, h := range told[i] {
 					if h == stopping && (does[i][r] != acting || silent[i] > 3) {
 						h = stopped

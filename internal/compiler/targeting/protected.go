@@ -37,7 +37,7 @@ func appendLabel(found []string, key string) []string {
 }
 
 // isProtected reports whether the admission plugin NodeRestriction keeps kubelets from setting a label on their own Node:
-// labels below node-restriction.kubernetes.io, and those of Kubernetes itself except the ones that kubelets set.
+// labels below node-restriction.kubernetes.io, and labels of Kubernetes itself except the ones that kubelets set.
 func isProtected(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	switch {

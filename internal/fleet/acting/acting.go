@@ -35,12 +35,12 @@ type Node struct {
 
 // Placement returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
 // time limit of the programs of a kind, and false if the kind is not Remote.
-func (n Node) Placement(deadline func(kind string) (time.Duration, bool)) (is placement.Node, next time.Duration) {
+func (n Node) Placement(deadline func(kind string) (time.Duration, bool)) (is placement.Candidate, next time.Duration) {
 	eligible, confirmed := n.state()
-	is = placement.Node{Eligible: eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
+	is = placement.Candidate{Eligible: eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 	var wait limits.Wait
 	if n.Silence != nil {
-		is.Keeps, is.Held = n.keeps()
+		is.StaysActing, is.Held = n.keeps()
 		wait.Add(n.Silence.Duration - n.Silence.For)
 	}
 	for _, e := range n.Spec.Entries {

@@ -59,7 +59,7 @@ func TestPlacement(t *testing.T) {
 			t.Parallel()
 			tt.node.Spec, tt.node.Generation = told, 2
 			got, next := tt.node.Placement(remote)
-			want := placement.Node{Eligible: tt.eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{"DNSZone/acts": placement.Acting, "DNSZone/stops": tt.stops}}
+			want := placement.Candidate{Eligible: tt.eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{"DNSZone/acts": placement.Acting, "DNSZone/stops": tt.stops}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
 			}
@@ -90,7 +90,7 @@ func TestTakeoverFromSilentNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, next := acting.Node{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Placement(remote)
-			want := placement.Node{Eligible: tt.silence == nil, Keeps: tt.keeps, Held: tt.held, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
+			want := placement.Candidate{Eligible: tt.silence == nil, StaysActing: tt.keeps, Held: tt.held, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)
 			}
