@@ -24,7 +24,7 @@ import (
 	"github.com/fettle-dev/fettle/sdk"
 )
 
-// File returns the file with the types: type.yaml if the name is that of a directory.
+// File returns the file with the types: type.yaml in it if the name belongs to a directory.
 func File(name string) string {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return filepath.Join(name, scaffold.TypeFile)

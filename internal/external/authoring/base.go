@@ -27,7 +27,7 @@ type document struct {
 	Base string `json:"base,omitempty"`
 	// Fixed are values of attributes.
 	Fixed map[string]any `json:"fixed,omitempty"`
-	// Namevars replace those of the base that they name as programName.
+	// Namevars replace the Namevars of the base that they name as programName.
 	Namevars []v1alpha1.ExternalAttribute `json:"namevars,omitempty"`
 }
 
@@ -88,7 +88,7 @@ func derive(t, base *v1alpha1.ExternalType) error {
 	return nil
 }
 
-// rename replaces Namevars by others from which Fettle computes them. What one does not set is that of the base.
+// rename replaces Namevars by others from which Fettle computes them. What they do not set comes from the base.
 func rename(spec *v1alpha1.ExternalTypeSpec, namevars []v1alpha1.ExternalAttribute) error {
 	for _, own := range namevars {
 		i := slices.IndexFunc(spec.Attributes, func(a v1alpha1.ExternalAttribute) bool {

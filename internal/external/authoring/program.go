@@ -16,7 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/scaffold"
 )
 
-// Program returns the files of the program that types in a file share: those of spec.source.files, which Read has set, and for a type with
+// Program returns the files of the program that types in a file share: spec.source.files, which Read has set, and for a type with
 // spec.source.image all files in the directory of that file. The file itself, hidden files and caches of Python are not part
 // of it.
 // The files of more directories replace others of the same name.

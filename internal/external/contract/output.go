@@ -36,7 +36,7 @@ func Bounded(res host.Result) (host.Result, error) {
 // boundary returns where the line begins that has more values than allowed, or the length of the output. Values are counted by
 // what is before them in lists and objects.
 func boundary(output []byte) int {
-	var at place
+	var at scanState
 	count := 0
 	for i, c := range output {
 		if at.isBeforeValue(c) {
@@ -49,14 +49,14 @@ func boundary(output []byte) int {
 	return len(output)
 }
 
-// A place is one in lines of JSON. The zero value is the beginning of a line.
-type place struct{ quoted, escaped bool }
+// A scanState is the state of a scanner of lines of JSON. The zero value is the beginning of a line.
+type scanState struct{ quoted, escaped bool }
 
 // isBeforeValue moves over a byte, and reports whether a value may follow it in a list or an object.
-func (p *place) isBeforeValue(c byte) bool {
+func (p *scanState) isBeforeValue(c byte) bool {
 	switch {
 	case c == '\n':
-		*p = place{}
+		*p = scanState{}
 	case p.escaped:
 		p.escaped = false
 	case c == '"':

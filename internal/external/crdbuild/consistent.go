@@ -31,14 +31,14 @@ func Consistent(built *apiextensionsv1.CustomResourceDefinition) error {
 // faultsOf returns the faults of a condition on the values of a schema, which is that schema itself or a part of its allOf, anyOf, oneOf
 // or not. The errors begin after the name of the condition.
 func faultsOf(condition, of *apiextensionsv1.JSONSchemaProps) []error {
-	faults := slices.Concat(strangeKeywords(condition, of.Type), emptyRanges(condition), impossibleValues(condition, of), unknownFields(condition, of))
+	faults := slices.Concat(ineffectiveKeywords(condition, of.Type), emptyRanges(condition), impossibleValues(condition, of), unknownFields(condition, of))
 	for i, all := range [][]apiextensionsv1.JSONSchemaProps{condition.AllOf, condition.AnyOf, condition.OneOf} {
 		for j := range all {
-			faults = append(faults, beneath(fmt.Sprintf(".%s[%d]", []string{"allOf", "anyOf", "oneOf"}[i], j), faultsOf(&all[j], of))...)
+			faults = append(faults, prefixed(fmt.Sprintf(".%s[%d]", []string{"allOf", "anyOf", "oneOf"}[i], j), faultsOf(&all[j], of))...)
 		}
 	}
 	if condition.Not != nil {
-		faults = append(faults, beneath(".not", faultsOf(condition.Not, of))...)
+		faults = append(faults, prefixed(".not", faultsOf(condition.Not, of))...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(condition.Properties)) {
 		field, whole := condition.Properties[name], fieldOf(of, name)
@@ -46,7 +46,7 @@ func faultsOf(condition, of *apiextensionsv1.JSONSchemaProps) []error {
 			whole = &field
 		}
 		if whole != nil {
-			faults = append(faults, beneath(".properties["+name+"]", faultsOf(&field, whole))...)
+			faults = append(faults, prefixed(".properties["+name+"]", faultsOf(&field, whole))...)
 		}
 	}
 	return append(faults, faultsOfElements(condition, of)...)
@@ -54,15 +54,15 @@ func faultsOf(condition, of *apiextensionsv1.JSONSchemaProps) []error {
 
 func faultsOfElements(condition, of *apiextensionsv1.JSONSchemaProps) (faults []error) {
 	if i := condition.Items; i != nil && i.Schema != nil && of.Items != nil && of.Items.Schema != nil {
-		faults = beneath(".items", faultsOf(i.Schema, of.Items.Schema))
+		faults = prefixed(".items", faultsOf(i.Schema, of.Items.Schema))
 	}
 	if a := condition.AdditionalProperties; a != nil && a.Schema != nil && of.AdditionalProperties != nil && of.AdditionalProperties.Schema != nil {
-		faults = append(faults, beneath(".additionalProperties", faultsOf(a.Schema, of.AdditionalProperties.Schema))...)
+		faults = append(faults, prefixed(".additionalProperties", faultsOf(a.Schema, of.AdditionalProperties.Schema))...)
 	}
 	return faults
 }
 
-func beneath(path string, faults []error) []error {
+func prefixed(path string, faults []error) []error {
 	all := make([]error, len(faults))
 	for i, f := range faults {
 		all[i] = fmt.Errorf("%s%w", path, f)
@@ -81,8 +81,8 @@ func fieldOf(of *apiextensionsv1.JSONSchemaProps, name string) *apiextensionsv1.
 	return nil
 }
 
-// strangeKeywords returns the keywords that are about values of another type. Without a type, none are.
-func strangeKeywords(s *apiextensionsv1.JSONSchemaProps, kind string) (faults []error) {
+// ineffectiveKeywords returns a fault for each keyword that constrains values of another type; none without a type.
+func ineffectiveKeywords(s *apiextensionsv1.JSONSchemaProps, kind string) (faults []error) {
 	if kind == "" {
 		return nil
 	}

@@ -109,7 +109,7 @@ func newTemplate() (t template, err error) {
 	return t, nil
 }
 
-// jsonNames returns the names of a struct's fields, with those of embedded structs.
+// jsonNames returns the names of a struct's fields, including fields of embedded structs.
 func jsonNames(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
@@ -149,7 +149,7 @@ func columns(shared []apiextensionsv1.CustomResourceColumnDefinition, d *definit
 // actingNode is what only the definitions of Remote types show.
 const actingNode = ".status.actingNode"
 
-// IsRemote reports whether a definition of Build is that of a Remote type.
+// IsRemote reports whether [Build] made a definition for a Remote type.
 func IsRemote(built *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(built.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return slices.ContainsFunc(v.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.JSONPath == actingNode })

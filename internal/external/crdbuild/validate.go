@@ -43,7 +43,7 @@ var attributeField = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.properties\[properties\]\.properties\[([^]]*)\]`)
 })
 
-// ruleField matches a rule of the spec in a definition, of which the first are those of the type. It is never changed.
+// ruleField matches a rule of the spec in a definition. The rules of the type come first. It is never changed.
 var ruleField = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^spec\.(?:versions\[0\]\.schema|validation)\.openAPIV3Schema\.properties\[spec\]\.x-kubernetes-validations(.*)$`)
 })

@@ -17,7 +17,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/structural"
 )
 
-// CheckConstants returns which defaults are always the same and do not fit the schema of their attribute. It is for authors: resources
+// CheckConstants returns an error for each default that is constant and does not fit the schema of its attribute. It helps authors: resources
 // that set such an attribute do not need its default.
 func (d *Defaults) CheckConstants() error {
 	d.mu.Lock()

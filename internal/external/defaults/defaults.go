@@ -45,7 +45,7 @@ type attribute struct {
 	value *expression.Value
 }
 
-// New compiles the defaults of a type, with its definition by [crdbuild.Build]. The error joins the faults, each of which names an
+// New compiles the defaults of a type, with its definition by [crdbuild.Build]. The error joins the faults. Each names an
 // attribute.
 func New(d *definition.Definition, built *apiextensionsv1.CustomResourceDefinition) (*Defaults, error) {
 	schema, err := structural.ForObjects(crdbuild.Properties(built))

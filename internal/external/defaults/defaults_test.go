@@ -185,7 +185,7 @@ func TestTheNameOfAResourceMustFitTheSchemaOfItsNamevar(t *testing.T) {
 	}
 }
 
-func TestDefaultsThatAreAlwaysTheSameAreCheckedBeforeAnyResource(t *testing.T) {
+func TestConstantDefaultsAreCheckedWithTheType(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct{ attribute, expression, want string }{

@@ -79,7 +79,7 @@ func Format(a *v1alpha1.ExternalAttribute) string {
 }
 
 // check returns what is wrong with an ExternalType beyond the schema of its own definition. It checks that schema's most
-// important rules again, because not every manifest passes through an API server.
+// important rules again, because a cluster may have the definition of another version of Fettle, and some types are made by tools.
 func check(t *v1alpha1.ExternalType) error {
 	if err := checkLimits(&t.Spec); err != nil {
 		return err

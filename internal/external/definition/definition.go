@@ -37,7 +37,7 @@ type Definition struct {
 }
 
 // New returns the definition of an ExternalType, with the defaults set that Fettle knows without a resource. The error
-// joins all faults, each of which names a field.
+// joins all faults. Each names a field.
 func New(t *v1alpha1.ExternalType) (*Definition, error) {
 	if err := check(t); err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func TestDefaultsAreSet(t *testing.T) {
 	}
 }
 
-func TestDigestIsThatOfTheContent(t *testing.T) {
+func TestDigestDependsOnTheContentOnly(t *testing.T) {
 	t.Parallel()
 
 	digest := func(text string) string {
@@ -142,7 +142,7 @@ func TestImagesHaveARegistryAndADigest(t *testing.T) {
 	}
 }
 
-func TestTypesThatDifferOnlyInTheirProgramAcceptTheSame(t *testing.T) {
+func TestTypesThatDifferOnlyInTheirProgramAcceptTheSameResources(t *testing.T) {
 	t.Parallel()
 
 	one, err := definition.New(parse(t, zone))

@@ -66,7 +66,7 @@ func propertiesOf(raw []byte) map[string]map[string]any {
 	return all
 }
 
-// ValidationMode is the name of the attribute that says how a DSC resource is compared, and its values are those of Puppet's
+// ValidationMode is the name of the attribute that says how a DSC resource is compared. It has the values of Puppet's
 // DSC modules.
 const (
 	ValidationMode   = "validationMode"

@@ -22,7 +22,7 @@ func named(separator string, n int, foldCase bool) *definition.Definition {
 	return d
 }
 
-func TestNamesOfSeveralNamevarsStayAsTheyAreUnlessTheyAreAmbiguous(t *testing.T) {
+func TestNamesOfSeveralNamevarsAreEscapedIfAmbiguous(t *testing.T) {
 	t.Parallel()
 
 	for name, parts := range map[string][]string{
@@ -65,7 +65,7 @@ func TestNamesThatOnlyDifferInCaseAreEqualWhereTypesIgnoreIt(t *testing.T) {
 	}
 }
 
-func TestEqualNumbersAreOneName(t *testing.T) {
+func TestSpellingsOfANumberAreOneName(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]string{"1": "1", "1.0": "1", "1e2": "100", "-0": "0", "9007199254740993": "9007199254740993", "1e999": "1e999"} {

@@ -90,7 +90,7 @@ func (d *Definition) OwnState(programs map[string]any) (values map[string]any, f
 	return out, ""
 }
 
-// around returns what surrounds the value of a Namevar in that of the program.
+// around returns what surrounds the value of a Namevar in the program's value.
 func around(at *v1alpha1.ExternalAttribute, values map[string]any) (before, after string) {
 	before, after, _ = strings.Cut(at.ProgramValue, placeholder(at.Name))
 	for name, value := range values {

@@ -70,7 +70,7 @@ func (m *Manifest) Results(output []byte, sent []Instance) (r Results, err error
 	return r, nil
 }
 
-// resultIn returns the state in a result, which must not be that of another instance.
+// resultIn returns the state in a result, which must belong to this instance.
 func (r Instance) resultIn(result any) (State, error) {
 	object, _ := result.(map[string]any)
 	properties, ok := object["properties"].(map[string]any)
@@ -141,7 +141,7 @@ func ParseAdapted(text []byte) (*Adapted, error) {
 	c.add(a.Kind == "" || a.Kind == "resource", "kind %.40q is refused: an adapted resource has the kind resource", a.Kind)
 	c.add(a.RequireAdapter != "", "requireAdapter is missing: name the type of the adapter")
 	c.add(a.Path == "" || len(a.Content) == 0, "path and content exclude each other")
-	if err := a.settle(); err != nil {
+	if err := a.normalize(); err != nil {
 		c.faults = append(c.faults, err)
 	}
 	return &a, c.err()
@@ -153,11 +153,11 @@ func ParseListed(line []byte) (*Adapted, error) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		return nil, err
 	}
-	return &a, a.settle()
+	return &a, a.normalize()
 }
 
-// settle finds the schema, which some manifests wrap as that of a resource, and the needs.
-func (a *Adapted) settle() (err error) {
+// normalize unwraps the schema, which some manifests embed as a resource does, and finds the needs.
+func (a *Adapted) normalize() (err error) {
 	var wrapped struct {
 		Embedded json.RawMessage `json:"embedded"`
 	}

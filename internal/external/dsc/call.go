@@ -31,7 +31,7 @@ type Target struct {
 // maxArgument is the limit that Linux has for an argument, in bytes.
 const maxArgument = 128<<10 - 1
 
-// Call returns how to start a command. A nil input is none. A what-if is never asked for.
+// Call returns how to start a command. A nil input is no input. It never requests a what-if.
 func (o *Operation) Call(t Target, input State) (c Call, err error) {
 	var text []byte
 	if input != nil {

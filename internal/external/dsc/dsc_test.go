@@ -40,7 +40,7 @@ func equal(t *testing.T, want, got any) {
 	}
 }
 
-func TestFrozenManifestIsThatOfTheAuthor(t *testing.T) {
+func TestFrozenManifestEqualsTheAuthorsManifest(t *testing.T) {
 	t.Parallel()
 
 	m := parse(t, good)
@@ -57,7 +57,7 @@ func TestFrozenManifestIsThatOfTheAuthor(t *testing.T) {
 	equal(t, "Manages a thing.\n\nDeprecated: Use Other.", m.Description)
 }
 
-func TestManifestsAreRefusedWithAnAlternative(t *testing.T) {
+func TestRefusedManifestsNameAnAlternative(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct{ old, replacement, want string }{
@@ -197,7 +197,7 @@ func TestAdaptersGetConfigurations(t *testing.T) {
 	equal(t, false, adapterOf(t, "single").TakesConfiguration())
 }
 
-func TestAnswersOfAdaptersBelongToTheirResources(t *testing.T) {
+func TestResultsOfAdaptersAreMatchedToResources(t *testing.T) {
 	t.Parallel()
 
 	m := adapterOf(t, "full")
@@ -224,7 +224,7 @@ func TestAnswersOfAdaptersBelongToTheirResources(t *testing.T) {
 	}
 }
 
-func TestExportsOfAdaptersAreRows(t *testing.T) {
+func TestExportsOfAdaptersBecomeStates(t *testing.T) {
 	t.Parallel()
 
 	rows := `{"result": [{"x": 1}, {"name": "b", "type": "Example/Thing", "properties": {"x": 2}}]}` + "\n" + `{"result": []}`

@@ -164,7 +164,7 @@ func Parse(text []byte) (*Manifest, error) {
 	if err := decode(text, &m); err != nil {
 		return nil, fmt.Errorf("it is not a manifest of a DSC resource: %w", err)
 	}
-	m.settle()
+	m.normalize()
 	err := m.check()
 	var fault error
 	if m.Needs, fault = Needs(m.Condition); errors.Join(err, fault) != nil {
@@ -182,8 +182,8 @@ func described(text, deprecation string) string {
 	return text + "\n\nDeprecated: " + deprecation
 }
 
-// settle removes what has no effect, and gives older names their present ones.
-func (m *Manifest) settle() {
+// normalize removes what has no effect, and replaces older names by the present ones.
+func (m *Manifest) normalize() {
 	for name, op := range m.Operations() {
 		if name != "set" && name != "test" {
 			op.Return = ""
@@ -203,7 +203,7 @@ func Frozen(text []byte) (*Manifest, error) {
 	if faults, err := jsonutil.UnmarshalStrict(text, &m.Manifest); err != nil || len(faults) > 0 {
 		return nil, errors.Join(append(faults, err)...)
 	}
-	m.settle()
+	m.normalize()
 	return &m.Manifest, m.check()
 }
 

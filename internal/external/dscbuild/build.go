@@ -67,7 +67,7 @@ func (b *builder) describe(t *v1alpha1.ExternalType) {
 	s.Description = cmp.Or(s.Description, text, "Manages "+name+" of DSC.")
 }
 
-// attributes sets the attributes: those of the schema, as the overlay completes them.
+// attributes sets the attributes: from the schema, completed by the overlay.
 func (b *builder) attributes(ctx context.Context, s *v1alpha1.ExternalTypeSpec) error {
 	raw, err := b.schema(ctx, s)
 	if err != nil {
@@ -172,7 +172,7 @@ func named(s *v1alpha1.ExternalTypeSpec) error {
 	return nil
 }
 
-// merge completes attributes by those of an overlay, whose fields win. Those of the overlay come first.
+// merge completes attributes by the attributes of an overlay, which come first, and whose fields win.
 func merge(s *v1alpha1.ExternalTypeSpec, overlay []v1alpha1.ExternalAttribute, file string) error {
 	var first []v1alpha1.ExternalAttribute
 	for _, o := range overlay {

@@ -80,7 +80,7 @@ type builder struct {
 	dir      string
 	text     []byte
 	manifest *dsc.Manifest // of the adapter for an adapted resource
-	adapted  *dsc.Adapted  // nil unless the manifest is that of an adapter; until it is listed, if the adapter lists it
+	adapted  *dsc.Adapted  // nil unless the manifest belongs to an adapter; until it is listed, if the adapter lists it
 	partial  *v1alpha1.ExternalType
 	run      Runner
 }

@@ -149,7 +149,7 @@ func TestSchemasAreRefusedWithAReason(t *testing.T) {
 
 const twoKeys = `{"type":"object","required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"integer"},"c":{"type":"string"}}}`
 
-func TestOverlayHasWhatTheManifestLacks(t *testing.T) {
+func TestOverlayCompletesTheManifest(t *testing.T) {
 	t.Parallel()
 
 	all, err := read(t, manifestOf(twoKeys), `metadata: {name: widgets}
@@ -186,7 +186,7 @@ func TestOverlaysAreRefusedWithAReason(t *testing.T) {
 	}
 }
 
-func TestEnsureIsThatOfTheSchema(t *testing.T) {
+func TestEnsureComesFromTheSchema(t *testing.T) {
 	t.Parallel()
 
 	for property, want := range map[string]string{

@@ -76,7 +76,7 @@ func readFile(name string) (*file, error) {
 	return f, err
 }
 
-// readList reads a list of manifests. Faults of a manifest only concern those who build it. Extensions are for dsc itself.
+// readList reads a list of manifests. Faults of a manifest only concern those who build it. Extensions concern only dsc itself.
 func (f *file) readList(text []byte) error {
 	var list struct {
 		Resources []json.RawMessage `json:"resources"`

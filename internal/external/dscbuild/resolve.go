@@ -122,7 +122,7 @@ func (r *resolver) reference(ref string, beside tree) (tree, error) {
 	}
 	both := tree{}
 	for key, value := range out {
-		if _, ok := beside[key]; ok && !isNote(key) {
+		if _, ok := beside[key]; ok && !isAnnotation(key) {
 			both["allOf"] = []any{out}
 			maps.Copy(both, beside)
 			return both, nil
@@ -133,8 +133,8 @@ func (r *resolver) reference(ref string, beside tree) (tree, error) {
 	return both, nil
 }
 
-// isNote reports whether a keyword only has words for people.
-func isNote(keyword string) bool {
+// isAnnotation reports whether a keyword only has words for people.
+func isAnnotation(keyword string) bool {
 	return slices.Contains([]string{"title", "description", "default", "examples", "deprecated"}, keyword)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/dsc"
 )
 
-// schema returns the schema of an instance as JSON: that of an adapted resource, that of the manifest, or what its command
+// schema returns the schema of an instance as JSON: from an adapted resource, from the manifest, or what its command
 // prints now.
 func (b *builder) schema(ctx context.Context, s *v1alpha1.ExternalTypeSpec) ([]byte, error) {
 	if b.adapted != nil && len(b.adapted.Schema) > 0 {

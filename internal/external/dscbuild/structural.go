@@ -34,7 +34,7 @@ func handledKeywords() []string {
 	}
 }
 
-// schema converts a schema. The type of what may be null is that of the rest, because an attribute that is not set is
+// schema converts a schema. A type that may be null becomes the type without null, because an attribute that is not set is
 // unmanaged.
 func (c *converter) schema(from tree) (tree, error) {
 	from = c.flattened(from)
@@ -129,7 +129,7 @@ func (c *converter) flattened(from tree) tree {
 	return from
 }
 
-// withoutNull returns the schemas of a list except that of null.
+// withoutNull returns the schemas of a list except the schema of null.
 func withoutNull(list any) []tree {
 	var rest []tree
 	all, _ := list.([]any)

@@ -32,9 +32,9 @@ const (
 type Client struct {
 	// Credentials returns the configurations with credentials; the first one that has one for a repository counts.
 	Credentials func() ([]dockerconfig.Config, error)
-	// Roots returns the authorities that sign the certificates of registries; nil is those of this process's system.
+	// Roots returns the authorities that sign the certificates of registries; nil is the system's pool.
 	Roots func() (*x509.CertPool, error)
-	// Keys returns the keys of which one must have signed each image. A nil function checks no signature.
+	// Keys returns keys, one of which must have signed each image. A nil function checks no signature.
 	Keys func() (signature.Keys, error)
 
 	Silence time.Duration // how long a registry may send nothing
@@ -53,7 +53,7 @@ const (
 	maxCompressed = 256 << 20 // bytes of all layers
 )
 
-// Pull unpacks the image of a reference with a digest into an empty sink. The image of an index is that of this process's
+// Pull unpacks the image of a reference with a digest into an empty sink. An index resolves to the image of this process's
 // platform. Nothing is unpacked before a signature is checked. Whatever was unpacked counts only if the error is nil.
 // Errors contain no credential.
 func (c *Client) Pull(ctx context.Context, ref string, to archive.Sink) (Content, error) {
@@ -91,7 +91,7 @@ func (c *Client) with(ctx context.Context, ref string, pull func(*session, name.
 		return fmt.Errorf("cannot pull %s: %w", ref, err)
 	}
 	if err := pull(s, digest); err != nil {
-		return fmt.Errorf("cannot pull %s: %w", ref, s.transport.explain(because(ctx, err)))
+		return fmt.Errorf("cannot pull %s: %w", ref, s.transport.explain(causeOr(ctx, err)))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (c *Client) open(ctx context.Context, from name.Repository) (*session, erro
 func (s *session) authenticator(configs []dockerconfig.Config, from name.Repository) authn.Authenticator {
 	for _, c := range configs {
 		if found, ok := c.For(from.RegistryStr(), from.RepositoryStr()); ok {
-			s.transport.hide(found.Username+":"+found.Password, found.Password, found.IdentityToken, found.RegistryToken)
+			s.transport.addSecrets(found.Username+":"+found.Password, found.Password, found.IdentityToken, found.RegistryToken)
 			return authn.FromConfig(authn.AuthConfig{
 				Username: found.Username, Password: found.Password, IdentityToken: found.IdentityToken, RegistryToken: found.RegistryToken,
 			})

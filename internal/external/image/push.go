@@ -21,7 +21,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/image/signature"
 )
 
-// Media types of an artifact, named like those of other tools that have tar archives in registries.
+// Media types of an artifact, named as other tools name tar archives in registries.
 const (
 	configType  types.MediaType = "application/vnd.fettle.type.config.v1+json"
 	contentType types.MediaType = "application/vnd.fettle.type.content.v1.tar+gzip"
@@ -34,7 +34,7 @@ type Platform struct{ OS, Architecture string }
 func (p Platform) String() string { return p.OS + "/" + p.Architecture }
 
 // Push packs files as an artifact with one layer, pushes it to a reference with a tag, and returns the same reference with a
-// digest. The same files always have the same digest. With several platforms, the digest is that of an index. Credentials come
+// digest. The same files always have the same digest. With several platforms, it is the digest of an index. Credentials come
 // from the user's docker configuration, also by its credential helpers.
 func Push(ctx context.Context, to string, files map[Platform][]archive.Source) (string, error) {
 	tag, err := name.NewTag(to, name.StrictValidation)

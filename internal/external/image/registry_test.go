@@ -46,7 +46,7 @@ type switched struct{ http.Handler }
 
 func (s *switched) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Handler.ServeHTTP(w, r) }
 
-func TestTheImageOfAnIndexIsThatOfThePlatform(t *testing.T) {
+func TestAnIndexResolvesToTheImageOfThePlatform(t *testing.T) {
 	at := serve(t, nil)
 	platforms := map[image.Platform][]archive.Source{
 		{OS: "linux", Architecture: "amd64"}: files(map[string]string{"main": "amd64"}),
@@ -82,7 +82,7 @@ func TestReferencesNeedADigest(t *testing.T) {
 }
 
 // What a registry sends is never more than an error, and it comes soon.
-func TestRegistriesThatMisbehaveAreAnError(t *testing.T) {
+func TestMisbehavingRegistriesAreAnError(t *testing.T) {
 	serving := &switched{quiet()}
 	at := serve(t, serving)
 	ref := push(t, at+"/types/note:1", map[string]string{"main": strings.Repeat("x", 10_000)})
@@ -233,7 +233,7 @@ func TestCredentialsAreSentToTheRegistryAndAreInNoError(t *testing.T) {
 	}
 }
 
-func TestTheHostsOwnCredentialsCount(t *testing.T) {
+func TestCredentialsOfTheHostAreUsed(t *testing.T) {
 	h := hosttest.New(t)
 	good := quiet()
 	at := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,13 +19,13 @@ const DefaultConfig = "/etc/fettle/registry/config.json"
 // kubeletConfig is where nodes may have credentials, too.
 const kubeletConfig = "/var/lib/kubelet/config.json"
 
-// A Setup is how a program pulls images for a host. Paths are those of this process.
+// A Setup is how a program pulls images for a host. Paths are paths of this process.
 type Setup struct {
 	Config string // a config.json of docker; "" is DefaultConfig. Only one that is DefaultConfig may be missing.
 	Keys   string // public keys for signatures, a file or a directory; "" checks no signatures
 }
 
-// Client returns a client that also knows what a host has: its config.json, that of its kubelet, and the authorities that it trusts.
+// Client returns a client that also knows what a host has: its config.json, its kubelet's config.json, and the authorities that it trusts.
 func (s Setup) Client(h host.Reader) *Client {
 	var cache roots.Cache
 	c := &Client{

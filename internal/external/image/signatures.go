@@ -65,7 +65,7 @@ func readSignatures(img v1.Image) ([]signature.Signature, error) {
 		if len(all) == maxSignatures {
 			return nil, fmt.Errorf("there are more than %d", maxSignatures)
 		}
-		payload, err := blob(img, l)
+		payload, err := readBlob(img, l)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func readSignatures(img v1.Image) ([]signature.Signature, error) {
 	return all, nil
 }
 
-func blob(img v1.Image, l v1.Descriptor) ([]byte, error) {
+func readBlob(img v1.Image, l v1.Descriptor) ([]byte, error) {
 	layer, err := img.LayerByDigest(l.Digest)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func newTransport(silence time.Duration, roots *x509.CertPool) *transport {
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, credential, ok := strings.Cut(req.Header.Get("Authorization"), " "); ok {
-		t.hide(credential)
+		t.addSecrets(credential)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	silent := time.AfterFunc(t.silence, func() { cancel(errSilent) })
@@ -60,7 +60,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := t.base.RoundTrip(private)
 	if err != nil {
 		silent.Stop()
-		err = because(ctx, err)
+		err = causeOr(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
@@ -80,15 +80,15 @@ func schemeFor(u *url.URL) string {
 	return "https"
 }
 
-// because returns the reason why a context ended, or else the error.
-func because(ctx context.Context, err error) error {
+// causeOr returns the cause of a context's end, or err if it has not ended.
+func causeOr(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// isBlob reports whether a request, or the one that was redirected to it, is for a blob.
+// isBlob reports whether a request, or the one that was redirected to it, asks for a blob.
 func isBlob(req *http.Request) bool {
 	for req.Response != nil && req.Response.Request != nil {
 		req = req.Response.Request
@@ -113,7 +113,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, errMany
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = because(b.ctx, err)
+		err = causeOr(b.ctx, err)
 	}
 	return n, err
 }
@@ -127,8 +127,8 @@ func (b *body) Close() error {
 // shortest is the length of secrets that are searched for: anything shorter is in many texts.
 const shortest = 4
 
-// hide adds secrets that no error may contain.
-func (t *transport) hide(secrets ...string) {
+// addSecrets adds secrets that no error may contain.
+func (t *transport) addSecrets(secrets ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range secrets {

@@ -1,7 +1,7 @@
 // Package jsonschema checks values by JSON schemas of any draft that users bring.
 //
 // A check takes time in proportion to the schema and the value: schemas have no references, so that no small schema can
-// stand for a very large one, and patterns are those of the package regexp.
+// stand for a very large one, and patterns use the syntax of package regexp.
 package jsonschema
 
 import (
@@ -100,7 +100,7 @@ func (s *Schema) CheckAt(name string, value any) error {
 	var all []string
 	for _, l := range leaves(invalid) {
 		keyword := cmp.Or(strings.Join(l.ErrorKind.KeywordPath(), "/"), "a condition")
-		all = append(all, fmt.Sprintf("%s violates %s of the schema", place(name, l.InstanceLocation), keyword))
+		all = append(all, fmt.Sprintf("%s violates %s of the schema", instancePath(name, l.InstanceLocation), keyword))
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -123,7 +123,7 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-func place(name string, location []string) string {
+func instancePath(name string, location []string) string {
 	if name != "" {
 		location = append([]string{name}, location...)
 	}

@@ -33,7 +33,7 @@ func getAnswersOtherNames(ctx context.Context, p Program, resources []wire.Resou
 	all := append([]wire.Resource{example}, p.renamed(example, append([]string{plainName}, oddNames()...))...)
 	answers, err := p.answers(ctx, wire.Request{Request: wire.Get, Resources: all})
 	if err != nil {
-		return p.culprit(ctx, all, err)
+		return p.firstFailure(ctx, all, err)
 	}
 	state := func(r wire.Resource) (wire.State, error) {
 		answer, err := answers.Of(wire.Get, r.Name)
@@ -58,8 +58,8 @@ func getAnswersOtherNames(ctx context.Context, p Program, resources []wire.Resou
 	return nil
 }
 
-// culprit returns the error of the first resource with which the program fails alone, or that of all of them.
-func (p Program) culprit(ctx context.Context, all []wire.Resource, err error) error {
+// firstFailure returns the error of the first resource that the program fails with alone, or err if there is none.
+func (p Program) firstFailure(ctx context.Context, all []wire.Resource, err error) error {
 	for _, r := range all {
 		if _, alone := p.answers(ctx, wire.Request{Request: wire.Get, Resources: []wire.Resource{r}}); alone != nil {
 			return fmt.Errorf("with the name %.40q: %w", r.Name, alone)

@@ -51,7 +51,7 @@ func secretsStaySecret(ctx context.Context, p Program, resources []wire.Resource
 		if err != nil {
 			return err
 		}
-		if err := p.tellsNone(res, request.Resources); err != nil {
+		if err := p.requireNoLeak(res, request.Resources); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func SecretsStaySecretInSet(ctx context.Context, p Program, resources []wire.Res
 		if err != nil {
 			return err
 		}
-		if err := p.tellsNone(res, all); err != nil {
+		if err := p.requireNoLeak(res, all); err != nil {
 			return err
 		}
 	}
@@ -158,9 +158,9 @@ func replaced(value any, text string, n int) any {
 	return value
 }
 
-// tellsNone returns an error if people could see a secret of resources in the output of a process that was asked about them, in whatever
+// requireNoLeak returns an error if people could see a secret of resources in the output of a process that was asked about them, in whatever
 // encoding: desired ones, present ones, and those in the answers.
-func (p Program) tellsNone(res host.Result, resources []wire.Resource) error {
+func (p Program) requireNoLeak(res host.Result, resources []wire.Resource) error {
 	var answers []wire.Answer
 	for line := range strings.Lines(string(res.Stdout)) {
 		d := json.NewDecoder(strings.NewReader(line))
@@ -171,28 +171,28 @@ func (p Program) tellsNone(res host.Result, resources []wire.Resource) error {
 		}
 	}
 	secrets := p.secretsOf(resources, answers)
-	tells := func(v any) bool { return fmt.Sprint(secrets.Value(v)) != fmt.Sprint(v) }
-	if tells(string(res.Stderr)) {
+	leaks := func(v any) bool { return fmt.Sprint(secrets.Value(v)) != fmt.Sprint(v) }
+	if leaks(string(res.Stderr)) {
 		return errors.New("a sensitive value is in the output to stderr")
 	}
 	for _, answer := range answers {
-		if tells(textsOf(answer)) {
+		if leaks(textsOf(answer)) {
 			return fmt.Errorf("a sensitive value is in the errors or notes of %q", answer.Name)
 		}
-		if name := p.telling(answer, resources, tells); name != "" {
+		if name := p.leakedAttribute(answer, resources, leaks); name != "" {
 			return fmt.Errorf("a sensitive value is in the attribute %s of %q, which is not sensitive", name, answer.Name)
 		}
 	}
 	return nil
 }
 
-// telling returns an attribute of a state that has a sensitive value without being sensitive, and was not asked to have it; "" if there is none.
-func (p Program) telling(answer wire.Answer, resources []wire.Resource, tells func(any) bool) string {
+// leakedAttribute returns an attribute of a state that is not sensitive, and has a sensitive value that was not asked for; "" if there is none.
+func (p Program) leakedAttribute(answer wire.Answer, resources []wire.Resource, leaks func(any) bool) string {
 	for _, name := range slices.Sorted(maps.Keys(answer.State)) {
 		wanted := slices.ContainsFunc(resources, func(r wire.Resource) bool {
-			return translation.Name(p.Definition, r) == answer.Name && tells(r.Should[name])
+			return translation.Name(p.Definition, r) == answer.Name && leaks(r.Should[name])
 		})
-		if !wanted && !p.isSensitive(name) && tells(answer.State[name]) {
+		if !wanted && !p.isSensitive(name) && leaks(answer.State[name]) {
 			return name
 		}
 	}

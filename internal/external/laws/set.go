@@ -79,7 +79,7 @@ func isOptional(at *v1alpha1.ExternalAttribute) bool {
 	return managed && !at.Required && at.Default == ""
 }
 
-// lost returns an attribute that a change of a part of them changed, too; "" if there is none.
+// lost returns an attribute that changed although the request did not name it; "" if there is none.
 func (p Program) lost(part wire.Resource, after wire.State) string {
 	for i := range p.Definition.Spec.Attributes {
 		at := &p.Definition.Spec.Attributes[i]

@@ -19,7 +19,7 @@ const TypeFile = "type.yaml"
 
 // A language is what a program is written in.
 type language struct {
-	// files are those of the directory beside type.yaml, and the templates that they are made of.
+	// files maps the files beside type.yaml to the templates that they are made of.
 	files map[string]string
 	// program is the file that Fettle starts, needs are the program's requirements, and source is where its files are.
 	program, needs, source string
@@ -55,7 +55,7 @@ func Languages() []string { return slices.Sorted(maps.Keys(languages())) }
 var kindName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`) })
 
 // Files returns the files of a new type by name: its definition and a program that manages files. kind is the name of the
-// kind, such as DNSZone, and name that of a language.
+// kind, such as DNSZone, and name names a language.
 func Files(kind, name string) (map[string]string, error) {
 	if !kindName().MatchString(kind) {
 		return nil, kindError(kind)

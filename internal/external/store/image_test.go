@@ -118,7 +118,7 @@ func isMissing(err error) bool {
 	return missing
 }
 
-func TestAFailedPullLeavesNothingAndOthersAsTheyAre(t *testing.T) {
+func TestAFailedPullLeavesNoFilesAndKeepsOtherImages(t *testing.T) {
 	t.Parallel()
 
 	h, from := hosttest.New(t), newRegistry()

@@ -32,7 +32,7 @@ func (s *OnDemand) Prepare(ctx context.Context, types ...*definition.Definition)
 	group.Wait()
 }
 
-// Dir is that of the Store, after an image was pulled.
+// Dir is [Store.Dir], after pulling a missing image.
 func (s *OnDemand) Dir(ctx context.Context, h host.Reader, d *definition.Definition) (string, error) {
 	dir, err := s.Store.Dir(ctx, h, d)
 	if _, missing := errors.AsType[*MissingError](err); !missing {

@@ -38,7 +38,7 @@ func New(h host.Host, dir string) *Store {
 	return &Store{host: h, dir: dir, pulling: map[string]chan struct{}{}}
 }
 
-// NewSigned is New for images of which one of the keys must have signed each; a nil function checks no signatures.
+// NewSigned is New for images that one of the keys must have signed; a nil function checks no signatures.
 func NewSigned(h host.Host, dir string, keys func() (signature.Keys, error)) *Store {
 	s := New(h, dir)
 	s.keys = keys
@@ -124,7 +124,7 @@ func (s *Store) remove(dir string, newer time.Time) error {
 	return s.host.RemoveAll(dir)
 }
 
-// programMode is the mode of directories and of files that can be executed; dataMode is that of others.
+// programMode is the mode of directories and executable files; dataMode is the mode of other files.
 const (
 	programMode = 0o755
 	dataMode    = 0o644

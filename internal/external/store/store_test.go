@@ -74,7 +74,7 @@ func TestOnlyProgramsInUseAreRetained(t *testing.T) {
 	}
 }
 
-func TestAPathOnTheHostBelongsToRootAllTheWayUp(t *testing.T) {
+func TestAPathOnTheHostMustBelongToRootUpToTheRoot(t *testing.T) {
 	t.Parallel()
 
 	for want, change := range map[string]func(h *hosttest.Host) error{

@@ -184,7 +184,7 @@ func valuesOf(s tree) ([]any, bool) {
 	return values, ok
 }
 
-// Allows reports whether one of some types is that of a value. No types allow everything.
+// Allows reports whether a value has one of the types. No types allow everything.
 func Allows(types []string, value any) bool {
 	is := Of(value)
 	return len(types) == 0 || slices.Contains(types, is) || is == Integer && slices.Contains(types, Number)

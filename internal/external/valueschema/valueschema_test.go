@@ -11,7 +11,7 @@ import (
 )
 
 // What API servers check is tested with one: see TestFormsOfSchemasHaveTheSameVerdictInAClusterAndInFiles in internal/cli.
-func TestTypesAreThoseOfAllKeywords(t *testing.T) {
+func TestTypesCombineAllKeywords(t *testing.T) {
 	t.Parallel()
 
 	for schema, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestTypesAreThoseOfAllKeywords(t *testing.T) {
 	}
 }
 
-func TestStructuralSchemasStayAsTheyAre(t *testing.T) {
+func TestStructuralSchemasAreUnchanged(t *testing.T) {
 	t.Parallel()
 
 	for _, schema := range []string{
@@ -60,7 +60,7 @@ func decode(t *testing.T, text []byte) any {
 	return v
 }
 
-func TestFaultsNameTheirPlace(t *testing.T) {
+func TestFaultsNameTheirPath(t *testing.T) {
 	t.Parallel()
 
 	for schema, want := range map[string]string{

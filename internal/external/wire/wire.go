@@ -1,6 +1,6 @@
 // Package wire encodes and decodes Fettle/1, the protocol of the programs of external types.
 //
-// A program reads all requests from stdin, one JSON object per line, the first of which is hello. For each resource of a
+// A program reads all requests from stdin, one JSON object per line. The first is hello. For each resource of a
 // request it writes one JSON object in a line to stdout, in any order, and it ends at the end of stdin. See
 // docs/external-types.md.
 package wire
@@ -136,7 +136,7 @@ func (a Answers) Has(request, name string) bool {
 	return ok
 }
 
-// Of returns the answer to a request about a resource. The error is that of the answer, or says that there is
+// Of returns the answer to a request about a resource. The error comes from the answer, or says that there is
 // none.
 func (a Answers) Of(request, name string) (Answer, error) {
 	answer, ok := a.byName[[2]string{request, name}]

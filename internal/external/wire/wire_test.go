@@ -10,7 +10,7 @@ import (
 
 const hello = `{"answer":"hello","protocol":"Fettle/1"}` + "\n"
 
-func TestAnswersBeforeAFaultCount(t *testing.T) {
+func TestAnswersBeforeAFaultAreReturned(t *testing.T) {
 	t.Parallel()
 
 	a := wire.Decode([]byte(hello + `{"answer":"get","name":"a","state":{"ttl":9007199254740993}}` + "\n\nSegmentation fault\n" + `{"answer":"get","name":"b"}`))
@@ -43,7 +43,7 @@ func TestFaultsOfAnOutput(t *testing.T) {
 	}
 }
 
-func TestAVerdictHasAMessageOrNone(t *testing.T) {
+func TestAVerdictIsABooleanOrAPairWithAMessage(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string]wire.Verdict{

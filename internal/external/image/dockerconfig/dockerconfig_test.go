@@ -8,7 +8,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/image/dockerconfig"
 )
 
-func TestTheLongestPatternOfARepositoryCounts(t *testing.T) {
+func TestTheLongestMatchingPatternWins(t *testing.T) {
 	t.Parallel()
 
 	c, err := dockerconfig.Parse([]byte(`{"credsStore": "secretservice", "credHelpers": {"other.example.com": "evil"}, "auths": {

@@ -31,7 +31,7 @@ type Keys struct {
 }
 
 // ReadKeys reads the public keys of a file, or of all files in a directory, in PEM: ECDSA with the curve P-256, as
-// cosign generate-key-pair makes them, or Ed25519. Not to have a single key is an error. Hidden files are ignored, such as those of a mounted
+// cosign generate-key-pair makes them, or Ed25519. It is an error if there is no key. Hidden files are ignored, as in a mounted
 // ConfigMap.
 func ReadKeys(name string) (Keys, error) {
 	keys := Keys{where: name}

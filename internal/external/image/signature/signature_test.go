@@ -64,7 +64,7 @@ func ecKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
 	return key
 }
 
-func TestOneSignatureByAKeyOfTheSameDigestIsEnough(t *testing.T) {
+func TestOneValidSignatureIsEnough(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
