@@ -65,30 +65,30 @@ func commandOf(ctx context.Context, name, condition string) string {
 	return "kubectl " + command
 }
 
-// settled returns a world in which nodes have applied a File with deletionPolicy Delete.
-func settled(ctx context.Context, nodes ...string) *world {
+// settled returns a fixture in which nodes have applied a File with deletionPolicy Delete.
+func settled(ctx context.Context, nodes ...string) *fixture {
 	GinkgoHelper()
-	return settle(ctx, newWorld(), nodes...)
+	return settle(ctx, newFixture(), nodes...)
 }
 
-func settle(ctx context.Context, w *world, nodes ...string) *world {
+func settle(ctx context.Context, w *fixture, nodes ...string) *fixture {
 	GinkgoHelper()
 	for _, name := range nodes {
 		create(ctx, node(name, "web"))
 	}
 	create(ctx, file("a", "/a", on("web"), deleted), file("b", "/b"))
-	w.pass(ctx)
+	w.reconcile(ctx)
 	for _, name := range nodes {
-		applied(ctx, name)
+		reportApplied(ctx, name)
 	}
-	w.pass(ctx)
+	w.reconcile(ctx)
 	return w
 }
 
 // successor returns a manager that takes over.
-func successor(w *world, adjust ...func(*controllers.Options)) *world {
+func successor(w *fixture, adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
-	return startWorld(w.clock, w.events, adjust...)
+	return startFixture(w.clock, w.events, adjust...)
 }
 
 // cleanups returns the pending clean-ups in a NodeCatalog.
@@ -102,21 +102,21 @@ func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
 
 var _ = Describe("A resource with a deletionPolicy", func() {
 	It("has a finalizer while its policy leaves nodes something to do", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		other := file("a", "/a", deleted)
 		other.Finalizers = []string{"example.com/mine"}
 		create(ctx, other, file("b", "/b"), file("c", "/c", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionRestore }))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
 		Expect(finalizers(ctx, "b")).To(BeEmpty())
 		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}))
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
 		update(ctx, "c", func(f *v1alpha1.File) { f.Finalizers = nil })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
 		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}), "somebody took it off, and it is still needed")
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
@@ -126,51 +126,51 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		w := settled(ctx, "n1", "n2")
 		w.drainEvents()
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "a", "Reconciling")).To(Equal("deletionPolicy Delete: 2 nodes have yet to clean up: " +
 			"n1 (Pending: the node has yet to apply the deletion), n2 (Pending: the node has yet to apply the deletion). " +
 			"To delete it without waiting: kubectl annotate file.fettle.dev a fettle.dev/abandon-cleanup=true"))
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Pending: 2}))
 		Expect(w.drainEvents()).To(BeEmpty(), "someone asked for it")
 
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
-		applied(ctx, "n2")
-		w.pass(ctx)
+		reportApplied(ctx, "n2")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("waits for a node that failed to clean up, and repeats the node's message", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		applied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"})
-		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Message: "removed"})
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"})
+		reportApplied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Message: "removed"})
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Failed: cannot remove /a: read-only file system)."))
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Failed: 1}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Samples).To(Equal([]v1alpha1.NodeSample{
 			{Node: "n1", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"},
 		}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a")).To(And(HaveField("ObservedGeneration", int64(2)), HaveField("AppliedGeneration", int64(1))))
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("does not wait for nodes that are gone, never reported, or joined during the deletion", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		create(ctx, node("quiet", "web"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(counts(ctx, "a").Selected).To(Equal(int32(2)))
 
 		By("a node that joins later")
@@ -178,61 +178,61 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		Expect(k8s.Get(ctx, client.ObjectKey{Name: "a"}, &f)).To(Succeed())
 		Eventually(ctx, time.Now).Should(BeTemporally(">", f.DeletionTimestamp.Add(time.Second)))
 		create(ctx, node("late", "web"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		setStatus(ctx, "late", func(s *v1alpha1.NodeCatalogStatus) { s.AgentVersion = "test" })
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
 
 		By("the last node goes away")
 		Expect(k8s.Delete(ctx, node("n2", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("waits for a node that was deselected and has not applied that", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
-		applied(ctx, "n2")
+		w.reconcile(ctx)
+		reportApplied(ctx, "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		applied(ctx, "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "n2")
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("waits for a node from which it was withheld, because it may have been applied before", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, file("rival", "/a"))
-		w.pass(ctx)
-		applied(ctx, "n1")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeFalse())
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("waits for a node whose status is truncated", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, node("db-1", "db"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"n1", "db-1"} {
-			applied(ctx, name)
+			reportApplied(ctx, name)
 			setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 1 })
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Pending: the node's status was truncated; state unknown)."))
 		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Omitted = 0 })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
@@ -240,12 +240,12 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		w := settled(ctx, "n1")
 		update(ctx, "a", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, "example.com/mine") })
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		runs(ctx, commandOf(ctx, "a", "Reconciling"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
-		Expect(has(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
 	})
 
 	It("is deleted at once if no node has it, or if it was deleted before it had the finalizer", func(ctx SpecContext) {
@@ -253,30 +253,30 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		create(ctx, file("none", "/none", on("nobody"), deleted), file("quick", "/quick", deleted))
 		Expect(k8s.Delete(ctx, file("quick", ""))).To(Succeed())
 		Expect(isGone(ctx, "quick")).To(BeTrue())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("none", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "none")).To(BeTrue())
 	})
 
 	It("still waits if its policy changes after its deletion", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{cleanup}))
-		applied(ctx, "n1")
-		w.pass(ctx)
+		reportApplied(ctx, "n1")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("does not wait for a node that never had it, whatever that reports", func(ctx SpecContext) {
 		w := settled(ctx, "n1")
 		create(ctx, node("liar", "db"))
-		w.pass(ctx)
-		applied(ctx, "liar")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "liar")
+		w.reconcile(ctx)
 		lies := map[string]func(*v1alpha1.NodeCatalogStatus){
 			"trouble with it": func(s *v1alpha1.NodeCatalogStatus) {
 				s.Resources = []v1alpha1.ResourceReport{{Ref: "File/a", State: v1alpha1.StateFailed, Message: "mine"}}
@@ -292,77 +292,77 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 			By(name)
 			setStatus(ctx, "liar", lie)
 			create(ctx, file("again", "/again", on("web"), deleted))
-			w.pass(ctx)
-			applied(ctx, "n1")
-			w.pass(ctx)
+			w.reconcile(ctx)
+			reportApplied(ctx, "n1")
+			w.reconcile(ctx)
 			relabel(ctx, "liar", "web") // once it is being deleted, the node says that it is selected
 			Expect(k8s.Delete(ctx, file("again", ""))).To(Succeed())
-			w.pass(ctx)
+			w.reconcile(ctx)
 			Expect(messageOf(ctx, "again", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
-			applied(ctx, "n1")
+			reportApplied(ctx, "n1")
 
 			another := successor(w) // nor does one that was started meanwhile
-			another.pass(ctx)
+			another.reconcile(ctx)
 			Expect(isGone(ctx, "again")).To(BeTrue())
 			relabel(ctx, "liar", "db")
-			w.pass(ctx)
-			applied(ctx, "n1")
-			applied(ctx, "liar")
-			w.pass(ctx)
+			w.reconcile(ctx)
+			reportApplied(ctx, "n1")
+			reportApplied(ctx, "liar")
+			w.reconcile(ctx)
 		}
 	})
 
 	It("waits for a node that had it after a manager restart, whatever its labels are now", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		applied(ctx, "n2")
+		w.reconcile(ctx)
+		reportApplied(ctx, "n2")
 		another := successor(w)
-		another.pass(ctx)
+		another.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
-		applied(ctx, "n1")
-		another.pass(ctx)
+		reportApplied(ctx, "n1")
+		another.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("distinguishes a resource from a former one of the same name", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		applied(ctx, "n1")
-		applied(ctx, "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
+		reportApplied(ctx, "n2")
+		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 		Expect(cleanups(ctx, "n2")).To(Equal([]v1alpha1.ResourceRef{"File/a"}), "a list that is done is not written again")
 
 		relabel(ctx, "n1", "new")
 		create(ctx, file("a", "/a", on("new"), deleted))
-		w.pass(ctx)
-		applied(ctx, "n1")
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
 		setStatus(ctx, "n2", func(s *v1alpha1.NodeCatalogStatus) { s.AppliedGeneration = 0 })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
 	})
 
 	It("still waits after a manager restart", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		create(ctx, node("db-1", "db"))
-		w.pass(ctx)
-		applied(ctx, "db-1")
+		w.reconcile(ctx)
+		reportApplied(ctx, "db-1")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
-		applied(ctx, "n1")
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
 
 		again := successor(w)
-		again.pass(ctx)
+		again.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
-		applied(ctx, "n2")
-		again.pass(ctx)
+		reportApplied(ctx, "n2")
+		again.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
@@ -373,7 +373,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		}
 		w := settled(ctx, all...)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(And(ContainSubstring("5 nodes have yet to clean up: n0 ("), ContainSubstring("), n2 ("), ContainSubstring(") and 2 more. To")))
 		Expect(messageOf(ctx, "a", "Reconciling")).NotTo(ContainSubstring("n3"))
 	})
@@ -381,11 +381,11 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	It("writes its status at most every five seconds while it waits", func(ctx SpecContext) {
 		w := settled(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		applied(ctx, "n1")
-		Expect(w.passAfter(ctx, 2*time.Second)).To(Equal(3 * time.Second))
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
+		Expect(w.reconcileAfter(ctx, 2*time.Second)).To(Equal(3 * time.Second))
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("2 nodes"))
-		w.passAfter(ctx, 3*time.Second)
+		w.reconcileAfter(ctx, 3*time.Second)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node "))
 	})
 })
@@ -396,9 +396,9 @@ var _ = Describe("A running manager and deleted resources", func() {
 		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b", deleted))
 		Eventually(ctx, func() []string { return finalizers(ctx, "b") }).Should(Equal([]string{cleanup}))
 		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"n1"}))
-		applied(ctx, "n1")
+		reportApplied(ctx, "n1")
 		for _, name := range []string{"a", "b"} {
-			Eventually(ctx, func() []string { return said(ctx, name) }).Should(ContainElement("Ready=True InSync"))
+			Eventually(ctx, func() []string { return fileConditions(ctx, name) }).Should(ContainElement("Ready=True InSync"))
 		}
 
 		By("an unrelated annotation")
@@ -413,37 +413,37 @@ var _ = Describe("A running manager and deleted resources", func() {
 
 		By("a completed deletion, and an abandoned one")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		Eventually(ctx, func() map[string]string { return has(ctx, "n1") }).Should(HaveLen(1))
-		applied(ctx, "n1")
+		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "n1") }).Should(HaveLen(1))
+		reportApplied(ctx, "n1")
 		Eventually(ctx, func() bool { return isGone(ctx, "a") }).Should(BeTrue())
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
-		Eventually(ctx, func() []string { return said(ctx, "b") }).Should(ContainElement("Reconciling=True CleaningUp"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "b") }).Should(ContainElement("Reconciling=True CleaningUp"))
 		runs(ctx, commandOf(ctx, "b", "Reconciling"))
 		Eventually(ctx, func() bool { return isGone(ctx, "b") }).Should(BeTrue())
 	})
 
 	It("publishes even if it cannot add a finalizer", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		w.client.Client = noFinalizers{k8s}
 		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b"))
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		_, err := w.fleet.Reconcile(ctx, anything)
 		Expect(err).To(MatchError(ContainSubstring("cannot change finalizers of File/a: refused")))
-		Expect(has(ctx, "n1")).To(HaveLen(2))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=False Applying"))
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Applying"))
 	})
 
 	It("preserves finalizers of others while its cache is stale", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, file("a", "/a", deleted))
 		late := &frozenFiles{Client: k8s}
 		Expect(k8s.List(ctx, &late.files)).To(Succeed())
 		patchFile(ctx, "a", `{"metadata":{"finalizers":["example.com/mine"]}}`)
 		w.client.Client = late
-		Expect(w.pass(ctx)).To(Equal(time.Second))
+		Expect(w.reconcile(ctx)).To(Equal(time.Second))
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
 		w.client.Client = k8s
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
 	})

@@ -161,7 +161,7 @@ func placementsOf(sc *scope, specs map[string]spec, silences map[string]heartbea
 	all = make(map[string]placement.Candidate, len(sc.nodeCatalogs))
 	for name, nc := range sc.nodeCatalogs {
 		spec := specs[name]
-		n := acting.Node{
+		n := acting.Observation{
 			Spec: spec.NodeCatalogSpec, Generation: spec.generation, Applied: spec.applied(spec.digest, nc.Status), Reported: nc,
 			Nodes: len(sc.nodeCatalogs), MaxPercent: maxPercent,
 		}

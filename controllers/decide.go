@@ -66,7 +66,7 @@ func decide(sc *scope, specs map[string]spec, compiled *compilation, h history) 
 	all, inSync := planUpdates(sc, specs, compiled, h)
 	d.inSync = inSync
 	losses := planRemovals(sc, compiled, all, h)
-	f := deselection.Fleet{Now: h.now, Nodes: len(sc.nodeCatalogs), MaxPercent: h.maxPercent, UID: compiled.edits.UID}
+	f := deselection.Input{Now: h.now, Nodes: len(sc.nodeCatalogs), MaxPercent: h.maxPercent, UID: compiled.edits.UID}
 	if sc.fleet != nil {
 		f.Confirmation = sc.fleet.Annotations[v1alpha1.AnnotationConfirmDeselection]
 	}

@@ -95,7 +95,7 @@ func (n node) cleanupState(o v1alpha1.Resource, differ *contents.Differ) nodesta
 	if has {
 		held = n.Held
 	}
-	return cleanup.State(ref, cleanup.Node{
+	return cleanup.State(ref, cleanup.Observation{
 		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: held,
 		Had: has || slices.Contains(n.spec.Cleanup, v1alpha1.CleanupRef{Ref: ref, UID: o.GetUID()}),
 	})

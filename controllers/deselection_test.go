@@ -17,17 +17,17 @@ import (
 
 var held = []string{"Ready=False DeselectionHeld", "Reconciling=False Settled", "Stalled=True DeselectionHeld"}
 
-// three returns a world of three web servers with two Files for web servers and one for every node.
-func three(ctx context.Context, adjust ...func(*controllers.Options)) *world {
+// three returns a fixture with three web servers, with two Files for web servers and one for every node.
+func three(ctx context.Context, adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
-	w := newWorld(adjust...)
+	w := newFixture(adjust...)
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
 		file("a", "/a", on("web")), file("b", "/b", on("web")), file("any", "/any"))
-	w.pass(ctx)
+	w.reconcile(ctx)
 	for _, name := range []string{"n1", "n2", "n3"} {
-		applied(ctx, name)
+		reportApplied(ctx, name)
 	}
-	w.pass(ctx)
+	w.reconcile(ctx)
 	w.drainEvents()
 	return w
 }
@@ -37,10 +37,10 @@ func rendered(template string) func(*v1alpha1.File) {
 }
 
 // again returns a manager that starts in the same cluster.
-func (w *world) again() *world {
+func (w *fixture) again() *fixture {
 	GinkgoHelper()
 	cleanUp()
-	return startWorld(w.clock, events.NewFakeRecorder(10_000))
+	return startFixture(w.clock, events.NewFakeRecorder(10_000))
 }
 
 func relabelAll(ctx context.Context, role string, nodes ...string) {
@@ -54,24 +54,24 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 	It("lose the resource at once if it is one node", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are held if they are two of three, and lose it once it is confirmed", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2"} {
-			Expect(has(ctx, name)).To(And(HaveLen(3), HaveKeyWithValue("File/any", `{"content":"hello\n","path":"/any"}`)))
+			Expect(entriesOn(ctx, name)).To(And(HaveLen(3), HaveKeyWithValue("File/any", `{"content":"hello\n","path":"/any"}`)))
 		}
-		Expect(has(ctx, "n3")).To(HaveKeyWithValue("File/any", `{"content":"changed","path":"/any"}`))
-		applied(ctx, "n3")
-		w.pass(ctx)
+		Expect(entriesOn(ctx, "n3")).To(HaveKeyWithValue("File/any", `{"content":"changed","path":"/any"}`))
+		reportApplied(ctx, "n3")
+		w.reconcile(ctx)
 		for _, name := range []string{"a", "b"} {
-			Expect(said(ctx, name)).To(Equal(held))
+			Expect(fileConditions(ctx, name)).To(Equal(held))
 			Expect(messageOf(ctx, name, "Stalled")).To(Equal("2 of 3 nodes would be deselected because their labels, annotations or facts changed: n1, n2. " +
 				"Their updates are held until this is reverted or confirmed. To confirm all that is held (2 nodes, 2 resources): " +
 				"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + overview(ctx).Status.Deselection.Token + " --overwrite"))
@@ -84,30 +84,30 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		}))
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning ProblemFound DeselectionHeld: 2 of 3 nodes would be deselected")))
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
 		By("a wrong token")
 		runs(ctx, "kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=yes")
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 
 		By("the token of all resources")
 		runs(ctx, commandOf(ctx, "a", "Stalled"))
-		w.pass(ctx)
-		Expect(said(ctx, "b")).To(ContainElement("Ready=False Unknown"))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Ready=False Unknown"))
 		for _, name := range []string{"n1", "n2"} {
-			Expect(has(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
+			Expect(entriesOn(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
 		}
 
 		By("the same nodes once more: a token is valid for one hold")
 		relabelAll(ctx, "web", "n1", "n2")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 	})
 
 	It("are unchanged once the labels are reverted", func(ctx SpecContext) {
@@ -117,12 +117,12 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 			before[name] = nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec
 		}
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{}))
 		relabelAll(ctx, "web", "n1", "n2", "n3")
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
 		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 3}))
 		for _, name := range []string{"n1", "n2", "n3"} {
 			Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec).To(Equal(before[name]))
@@ -132,22 +132,22 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 	It("proceed when few enough are left", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		relabel(ctx, "n1", "web")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
-		Expect(has(ctx, "n2")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(entriesOn(ctx, "n2")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are held if they change one by one, for ten minutes", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 		relabel(ctx, "n2", "db")
-		w.pass(ctx)
-		Expect(has(ctx, "n2")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n2")).To(HaveLen(3))
 		Expect(messageOf(ctx, "a", "Stalled")).To(HavePrefix("1 of 3 nodes would be deselected because their labels, annotations or facts changed: n2; 1 node lost resources in the last 10 minutes."))
 
 		By("a scheduled reconciliation")
@@ -157,91 +157,91 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
 		_, err = w.fleet.Reconcile(ctx, anything)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(has(ctx, "n2")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(entriesOn(ctx, "n2")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are checked no more often than definitions while a definition is missing", func(ctx SpecContext) {
 		w := three(ctx)
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		relabel(ctx, "n2", "db")
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 		w.live.Reader = undefined{k8s}
 		Expect(k8s.Delete(ctx, file("any", ""))).To(Succeed())
-		w.pass(ctx)
-		Expect(w.passAfter(ctx, 10*time.Minute)).To(Equal(10 * time.Second))
-		Expect(has(ctx, "n2")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(w.reconcileAfter(ctx, 10*time.Minute)).To(Equal(10 * time.Second))
+		Expect(entriesOn(ctx, "n2")).To(HaveLen(3))
 	})
 
 	It("are held if their facts changed", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a", func(f *v1alpha1.File) { f.Spec.When = `facts.os.family == "Debian"` }))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		family := func(is string) {
 			GinkgoHelper()
 			for _, name := range []string{"n1", "n2"} {
 				reportFacts(ctx, name, map[string]any{"os": map[string]any{"family": is}})
 			}
-			w.pass(ctx)
+			w.reconcile(ctx)
 		}
 		family("Debian")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 		family("RedHat")
-		Expect(has(ctx, "n1")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(Equal(held))
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 		family("Debian")
-		Expect(said(ctx, "a")).NotTo(Equal(held))
+		Expect(fileConditions(ctx, "a")).NotTo(Equal(held))
 	})
 
 	It("are held if they would lose rendered or withheld resources", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("waits", "/w", on("web"), requires("File/none")),
 			file("own", "/own", on("web"), rendered("{{ .node.name }}")), file("broken", "/broken", on("web"), rendered("{{ .nothing }}")))
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveKey("File/own"))
-		Expect(said(ctx, "own")).To(Equal(held))
-		Expect(said(ctx, "waits")).To(ContainElement("Stalled=True DeselectionHeld"))
-		Expect(said(ctx, "broken")).To(ContainElement("Stalled=True DeselectionHeld"))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveKey("File/own"))
+		Expect(fileConditions(ctx, "own")).To(Equal(held))
+		Expect(fileConditions(ctx, "waits")).To(ContainElement("Stalled=True DeselectionHeld"))
+		Expect(fileConditions(ctx, "broken")).To(ContainElement("Stalled=True DeselectionHeld"))
 	})
 
 	It("are held by a manager that starts after the change", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		again := w.again()
-		again.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
-		Expect(said(ctx, "a")).To(Equal(held))
-		Expect(said(ctx, "any")).To(ContainElement("Ready=True InSync"), "what they keep is as it was")
+		again.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=True InSync"), "what they keep is as it was")
 
 		By("another manager accepts the token of the previous one")
 		third := again.again()
 		command := commandOf(ctx, "a", "Stalled")
-		third.pass(ctx)
+		third.reconcile(ctx)
 		Expect(commandOf(ctx, "a", "Stalled")).To(Equal(command))
 		runs(ctx, command)
-		third.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		third.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 	})
 
 	It("are held if the resource's content is edited, but not if its selector is", func(ctx SpecContext) {
 		w := three(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
 		for _, name := range []string{"a", "b"} {
 			update(ctx, name, func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "mail" })
 		}
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 	})
 
 	It("are held if somebody sets their NodeCatalogs to noop at the same time", func(ctx SpecContext) {
@@ -252,27 +252,27 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 			Expect(k8s.Update(ctx, nc)).To(Succeed())
 		}
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 	})
 
 	It("still delay a deletion, also after a manager restart", func(ctx SpecContext) {
 		w := three(ctx)
 		update(ctx, "b", deleted)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2", "n3"} {
-			applied(ctx, name)
+			reportApplied(ctx, name)
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		w.pass(ctx)
-		Expect(said(ctx, "b")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "b")).To(Equal(held))
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
-		for _, manager := range []*world{w, w.again()} {
-			manager.pass(ctx)
+		for _, manager := range []*fixture{w, w.again()} {
+			manager.reconcile(ctx)
 			Expect(messageOf(ctx, "b", "Reconciling")).To(ContainSubstring("3 nodes have yet to clean up: n1 (Pending: update held since 2026-01-02T03:04:55Z: the node would lose File/a, and too many nodes would be deselected at once (DeselectionHeld))"))
-			Expect(said(ctx, "a")).To(Equal(held))
+			Expect(fileConditions(ctx, "a")).To(Equal(held))
 		}
 	})
 })
@@ -281,16 +281,16 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 	It("are not held if the author narrows the selector or deletes the resource", func(ctx SpecContext) {
 		w := three(ctx)
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(2))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 
 		By("a manager that starts after the selector was narrowed")
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.When = "false" })
-		w.again().pass(ctx)
-		Expect(has(ctx, "n1")).To(BeEmpty())
+		w.again().reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(BeEmpty())
 	})
 
 	It("are not held if an edit could not be written everywhere at once", func(ctx SpecContext) {
@@ -300,25 +300,25 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 		w.fleet.Invalidate()
 		_, err := w.fleet.Reconcile(ctx, anything)
 		Expect(err).To(MatchError(ContainSubstring("cannot patch NodeCatalog n1: refused")))
-		Expect(has(ctx, "n3")).To(HaveLen(2))
+		Expect(entriesOn(ctx, "n3")).To(HaveLen(2))
 		w.client.Client = k8s
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(2))
-		Expect(said(ctx, "a")).NotTo(Equal(held))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
+		Expect(fileConditions(ctx, "a")).NotTo(Equal(held))
 	})
 
 	It("are not held if the resource waited for their first facts", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
 			file("a", "/a", func(f *v1alpha1.File) { f.Spec.When = `facts.os.family == "RedHat"` }), file("b", "/b", requires("File/a")))
-		w.pass(ctx)
-		Expect(said(ctx, "b")).To(ContainElement("Reconciling=True WaitingForFacts"))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Reconciling=True WaitingForFacts"))
 		for _, name := range []string{"n1", "n2", "n3"} {
 			reportFacts(ctx, name, map[string]any{"os": map[string]any{"family": "Debian"}})
 		}
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
-		Expect(said(ctx, "b")).To(ContainElement("Stalled=True MissingReference"))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Stalled=True MissingReference"))
 	})
 
 	It("are not held if the nodes themselves are deleted", func(ctx SpecContext) {
@@ -326,15 +326,15 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 		for _, name := range []string{"n1", "n2", "n3"} {
 			Expect(k8s.Delete(ctx, node(name, ""))).To(Succeed())
 		}
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
 	})
 
 	It("are not held with a budget of 100 percent", func(ctx SpecContext) {
 		w := three(ctx, func(o *controllers.Options) { o.MaxDeselection = new(100) })
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 	})
 })
 
@@ -348,14 +348,14 @@ var _ = Describe("A running manager", func() {
 				g.Expect(got).To(HaveLen(1))
 			}).Should(Succeed())
 		}
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(Equal(held))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(Equal(held))
 		command := func() string { return commandOf(ctx, "a", "Stalled") }
 		Eventually(ctx, func() string { return messageOf(ctx, "a", "Stalled") }).Should(SatisfyAny(ContainSubstring("3 of 3"), ContainSubstring("2 of 3")))
 		left := func() (n int) {
 			for _, name := range []string{"n1", "n2", "n3"} {
-				n += len(has(ctx, name))
+				n += len(entriesOn(ctx, name))
 			}
 			return n
 		}
@@ -364,7 +364,7 @@ var _ = Describe("A running manager", func() {
 			runs(ctx, command())
 			return left()
 		}).WithPolling(time.Second).Should(BeZero())
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True NoNodesSelected"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=True NoNodesSelected"))
 	})
 })
 
@@ -383,19 +383,19 @@ func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 }
 
 var _ = Describe("An uninstallation that ends", func() {
-	It("is noticed though other reconciliations come in between", func(ctx SpecContext) {
+	It("is detected even if other reconciliations happen meanwhile", func(ctx SpecContext) {
 		w := three(ctx)
 		w.live.Reader = undefined{k8s}
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
 		w.live.Reader = k8s
 		for range 3 {
 			w.clock.SetTime(w.clock.Now().Add(4 * time.Second))
 			_, err := w.fleet.Reconcile(ctx, anything)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(has(ctx, "n1")).To(HaveLen(2))
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
 	})
 })
 
@@ -412,12 +412,12 @@ func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 
 var _ = Describe("Nodes that have just joined", func() {
 	It("are held if their labels change before the next reconciliation", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("a", "/a", on("web")))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
-		Expect(said(ctx, "a")).To(Equal(held))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
 	})
 })

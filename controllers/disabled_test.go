@@ -50,57 +50,57 @@ func reportsDisabled(ctx context.Context, node, why string) {
 }
 
 var _ = Describe("A Fleet that is disabled", Serial, func() {
-	It("disables all nodes, and those that join, and leaves what they are to have as it is", func(ctx SpecContext) {
+	It("disables all nodes and nodes that join, without changing their desired state", func(ctx SpecContext) {
 		w := webServers(ctx)
 		patchNodeCatalog(ctx, "n1", `{"spec":{"disabled":{"reason":"by hand"}}}`)
 		_, digest := entries(ctx, NewWithT(GinkgoT()), "n2")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze","until":"2026-01-05T06:00:00Z"}}}`)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(fleetDisabled(ctx, "n1", "n2", "n3")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "by hand"}))
 		_, after := entries(ctx, NewWithT(GinkgoT()), "n2")
 		Expect(after).To(Equal(digest))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"), "nothing is pending for that")
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"), "nothing is pending for that")
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
 		By("a node that joins, and a change of a resource")
 		create(ctx, node("n4", "web"))
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(fleetDisabled(ctx, "n1", "n4")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
 
 		By("other words without a time")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"longer","until":null}}}`)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 
 		By("a deletion of the Fleet, which enables nobody")
 		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		Expect(overview(ctx).Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "longer"}))
 		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 
 		By("another manager, and the end")
 		w = next(w)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 		patchFleet(ctx, `{"spec":{"disabled":null}}`)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("enabled"))
 	})
 
 	It("disables a large fleet in portions", func(ctx SpecContext) {
-		w := newWorld(withLease(longLease))
+		w := newFixture(withLease(longLease))
 		const nodes = 165
 		var names []string
 		for i := range nodes {
 			names = append(names, fmt.Sprintf("n%03d", i))
 			create(ctx, node(names[i], "web"))
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
 		count := func() (n int) {
 			for _, is := range fleetDisabled(ctx, names...) {
@@ -110,26 +110,26 @@ var _ = Describe("A Fleet that is disabled", Serial, func() {
 			}
 			return n
 		}
-		Expect(w.pass(ctx)).To(BeNumerically("<=", time.Second), "the others follow soon")
+		Expect(w.reconcile(ctx)).To(BeNumerically("<=", time.Second), "the others follow soon")
 		Expect(count()).To(Equal(160))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(count()).To(Equal(nodes))
 	})
 
-	It("is named by a deletion that waits, and counted", func(ctx SpecContext) {
-		w := settle(ctx, newWorld(withLease(longLease)), "n1", "n2")
+	It("is counted, and named by deletions that wait for its nodes", func(ctx SpecContext) {
+		w := settle(ctx, newFixture(withLease(longLease)), "n1", "n2")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2"} {
-			applied(ctx, name) // what it has is the same
+			reportApplied(ctx, name) // what it has is the same
 			reportsDisabled(ctx, name, "runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all")
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(overview(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 2, Disabled: 2}))
 		Expect(counts(ctx, "b")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Disabled: 2}))
-		Expect(said(ctx, "b")).To(ContainElement("Ready=False Disabled"))
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Ready=False Disabled"))
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(HavePrefix("deletionPolicy Delete: 2 nodes have yet to clean up: " +
 			"n1 (Pending: runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all), n2 (Pending: "))
 	})

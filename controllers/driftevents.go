@@ -17,14 +17,14 @@ type driftEvents struct {
 	corrected, detected drift.Summary // by what happened to it
 }
 
-// note notes an event of a node, if it is about drift.
-func (d *driftEvents) note(e conditions.Event, node string) {
+// add adds an event of a node, if it is about drift.
+func (d *driftEvents) add(e conditions.Event, node string) {
 	switch ref, ok := e.Drift(); {
 	case !ok:
 	case e.Reason == v1alpha1.EventDriftDetected:
-		d.detected.Note(ref, node)
+		d.detected.Add(ref, node)
 	default:
-		d.corrected.Note(ref, node)
+		d.corrected.Add(ref, node)
 	}
 }
 

@@ -133,11 +133,11 @@ func withheldFrom(ctx context.Context, node string) []string {
 
 var _ = Describe("An external type", func() {
 	It("reaches nodes with its digest and with the defaults of attributes", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", everyNode), zone("other", `{"nodeSelector": {"matchLabels": {"role": "web"}}}`))
-		w.pass(ctx)
-		Expect(has(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
 		var list v1alpha1.CatalogList
 		Expect(k8s.List(ctx, &list)).To(Succeed())
 		Expect(list.Items).To(HaveLen(1))
@@ -145,54 +145,54 @@ var _ = Describe("An external type", func() {
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Ready=False Applying"))
 		Expect(conditionsOf(ctx, zone("other", "{}"))).To(ContainElement("Ready=True NoNodesSelected"))
 
-		applied(ctx, "dns-1")
-		w.pass(ctx)
+		reportApplied(ctx, "dns-1")
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Ready=True InSync"))
 		t := zoneType()
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 		Expect(conditionsOf(ctx, t)).To(Equal([]string{"Ready=True Served", "Stalled=False Settled"}))
 		Expect([]int64{t.Status.ObservedGeneration, int64(t.Status.Resources)}).To(Equal([]int64{1, 2}))
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 
 		By("a change of the type changes the entries")
 		t.Spec.Version = "2"
 		Expect(k8s.Update(ctx, t)).To(Succeed())
 		digest := nodeCatalog(ctx, NewWithT(GinkgoT()), "dns-1").Spec.Catalogs
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "dns-1").Spec.Catalogs).NotTo(Equal(digest))
 	})
 
 	It("has edges to and from other kinds, and conflicts", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), node("dns-1", "dns"), file("a", "/a"), file("b", "/b", requires("DNSZone/one")), file("c", "/c", requires("DNSZone/none")),
 			zone("one", `{"nodeSelector": {}, "require": ["File/a"], "properties": {"name": "example.com"}}`))
-		w.pass(ctx)
-		Expect(has(ctx, "dns-1")).To(And(HaveLen(3), HaveKey("File/a"), HaveKey("File/b"), HaveKey("DNSZone/one")))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "dns-1")).To(And(HaveLen(3), HaveKey("File/a"), HaveKey("File/b"), HaveKey("DNSZone/one")))
 		Expect(messageOf(ctx, "c", "Stalled")).To(Equal("require names DNSZone/none, which does not exist; the node has DNSZone/one"))
 
 		create(ctx, zone("two", `{"nodeSelector": {}, "properties": {"name": "example.com"}}`))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("two", "{}"))).To(ContainElement("Conflict=True Conflict"))
-		Expect(said(ctx, "b")).To(ContainElement("Stalled=True DependsOnProblem"))
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Stalled=True DependsOnProblem"))
 	})
 
 	It("withholds resources while the type is missing, invalid or another one, and removes nothing", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`), file("a", "/a"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True MissingType"))
 		Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example MissingType"}))
 
 		create(ctx, zoneType())
-		w.pass(ctx)
-		applied(ctx, "dns-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "dns-1")
+		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(BeEmpty())
-		Expect(has(ctx, "dns-1")).To(HaveLen(2))
+		Expect(entriesOn(ctx, "dns-1")).To(HaveLen(2))
 
 		for _, bad := range []struct {
 			reason string
@@ -205,37 +205,37 @@ var _ = Describe("An external type", func() {
 			reason, t := bad.reason, zoneType(bad.change)
 			By(reason)
 			Expect(k8s.Patch(ctx, t, client.Merge)).To(Succeed())
-			w.pass(ctx)
+			w.reconcile(ctx)
 			Expect(conditionsOf(ctx, t)).To(Equal([]string{"Ready=False " + reason, "Stalled=True " + reason}))
 			Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True " + reason))
 			Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example " + reason}))
 		}
 
 		Expect(k8s.Delete(ctx, zoneType())).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example MissingType"}))
 		Expect(cleanups(ctx, "dns-1")).To(BeEmpty())
-		Expect(has(ctx, "dns-1")).To(HaveLen(1))
+		Expect(entriesOn(ctx, "dns-1")).To(HaveLen(1))
 	})
 
-	It("refuses a resource whose default cannot be computed, and no other", func(ctx SpecContext) {
-		w := newWorld()
+	It("rejects only the resources whose default cannot be computed", func(ctx SpecContext) {
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(func(s *v1alpha1.ExternalTypeSpec) { s.Attributes[1].Default = "100 / (size(name) - 3)" }),
 			node("dns-1", "dns"), zone("abc", everyNode), zone("abcd", everyNode))
-		w.pass(ctx)
-		Expect(has(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/abcd": `{"ttl":100}`}))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/abcd": `{"ttl":100}`}))
 		Expect(conditionsOf(ctx, zone("abc", "{}"))).To(ContainElement("Stalled=True InvalidSpec"))
 	})
 
 	It("seals values of Secrets to nodes", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), node("dns-1", "dns"), secret("dns", "key", "marker-of-a-secret"),
 			zone("example", `{"nodeSelector": {}, "acceptSelfLabelledNodes": true, "propertiesFrom": [{"name": "key", "secretKeyRef": {"namespace": "default", "name": "dns", "key": "key"}}]}`))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		key := publishKey(ctx, "dns-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(openedOn(ctx, NewWithT(GinkgoT()), "dns-1", key, "DNSZone/example")).To(Equal("marker-of-a-secret"))
 		own := nodeCatalog(ctx, NewWithT(GinkgoT()), "dns-1").Spec.Entries
 		Expect(own).To(HaveLen(1))
@@ -246,35 +246,35 @@ var _ = Describe("An external type", func() {
 	})
 
 	It("waits with a deletion for nodes, which clean up", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`))
-		w.pass(ctx)
-		applied(ctx, "dns-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "dns-1")
+		w.reconcile(ctx)
 		o := zone("example", "{}")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 		Expect(o.GetFinalizers()).To(Equal([]string{cleanup}))
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(cleanups(ctx, "dns-1")).To(Equal([]v1alpha1.ResourceRef{"DNSZone/example"}))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(conditions[0]).To(HaveKeyWithValue("message", ContainSubstring("kubectl annotate dnszone.types.fettle.dev example fettle.dev/abandon-cleanup=true")))
 
-		applied(ctx, "dns-1")
-		w.pass(ctx)
+		reportApplied(ctx, "dns-1")
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
 	})
 
 	It("leaves hosts alone when its definition is deleted", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`), file("a", "/a"))
-		w.pass(ctx)
-		applied(ctx, "dns-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
+		reportApplied(ctx, "dns-1")
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, zones())).To(Succeed())
 		Eventually(ctx, func() int64 {
 			o := zone("example", "{}")
@@ -284,25 +284,25 @@ var _ = Describe("An external type", func() {
 			}
 			return 1
 		}).Should(BeNumerically("==", 1))
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		Eventually(ctx, func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(zones()), zones()) }).Should(Satisfy(apierrors.IsNotFound))
-		for _, w := range []*world{w, successor(w)} {
+		for _, w := range []*fixture{w, successor(w)} {
 			create(ctx, file("f", "/f"))
-			w.pass(ctx)
+			w.reconcile(ctx)
 			Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example Uninstalled"}))
 			Expect(cleanups(ctx, "dns-1")).To(BeEmpty())
-			Expect(has(ctx, "dns-1")).To(And(HaveLen(2), HaveKey("File/a"), HaveKey("File/f")), "the rest goes on")
+			Expect(entriesOn(ctx, "dns-1")).To(And(HaveLen(2), HaveKey("File/a"), HaveKey("File/f")), "the rest goes on")
 			Expect(k8s.Delete(ctx, file("f", "/f"))).To(Succeed())
-			w.pass(ctx)
+			w.reconcile(ctx)
 		}
 		Expect(conditionsOf(ctx, zoneType())).To(ContainElement("Ready=False MissingDefinition"))
 
 		create(ctx, zones())
 		Eventually(ctx, func() error { return k8s.Create(ctx, zone("example", everyNode)) }).Should(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(BeEmpty())
-		Expect(has(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
+		Expect(entriesOn(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
 	})
 
 	It("lets the manager change one finalizer of resources only", func(ctx SpecContext) {
@@ -321,21 +321,21 @@ var _ = Describe("An external type", func() {
 	})
 
 	It("has the deselection budget of the other kinds", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones())
 		create(ctx, zoneType(), zone("example", `{"nodeSelector": {"matchLabels": {"role": "dns"}}}`))
 		for _, name := range []string{"dns-1", "dns-2", "dns-3"} {
 			create(ctx, node(name, "dns"))
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"dns-1", "dns-2"} {
-			applied(ctx, name)
+			reportApplied(ctx, name)
 			relabel(ctx, name, "web")
 		}
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True DeselectionHeld"))
-		Expect(has(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
+		Expect(entriesOn(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
 	})
 
 	It("is followed by a running manager", func(ctx SpecContext) {
@@ -346,9 +346,9 @@ var _ = Describe("An external type", func() {
 		define(ctx, zones())
 		Eventually(ctx, func() []string { return conditionsOf(ctx, t) }).Should(ContainElement("Ready=True Served"))
 		create(ctx, zone("example", everyNode))
-		Eventually(ctx, func() map[string]string { return has(ctx, "dns-1") }).Should(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
 		create(ctx, zone("second", everyNode))
-		Eventually(ctx, func() map[string]string { return has(ctx, "dns-1") }).Should(HaveLen(2))
+		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(HaveLen(2))
 		Expect(asked.whole("/dnszones")).NotTo(ContainElement("GET /apis/types.fettle.dev/v1alpha1/dnszones/example"))
 
 		undefine(ctx)
@@ -361,7 +361,7 @@ var _ = Describe("An external type", func() {
 
 		create(ctx, zones())
 		Eventually(ctx, func() error { return k8s.Create(ctx, zone("third", everyNode)) }).Should(Succeed())
-		Eventually(ctx, func() map[string]string { return has(ctx, "dns-1") }).Should(HaveKey("DNSZone/third"))
+		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(HaveKey("DNSZone/third"))
 		Expect(meta.IsNoMatchError(k8s.List(ctx, zoneList()))).To(BeFalse())
 	})
 })

@@ -26,7 +26,7 @@ type finalizers struct {
 // the cache hears of that and causes another reconciliation.
 const conflictRetry = time.Second
 
-// reconcile adds and removes finalizers. It removes those of deletions that are done.
+// reconcile adds finalizers, and removes the finalizers of deletions that are done.
 func (f *finalizers) reconcile(ctx context.Context, sc *scope, all deletions) (time.Duration, error) {
 	if err := f.protect(ctx, sc); err != nil {
 		return 0, err

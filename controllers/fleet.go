@@ -137,9 +137,9 @@ func New(o Options) *Fleet {
 // Invalidate has the next reconciliation compile. It is safe for concurrent use.
 func (f *Fleet) Invalidate() { f.schedule.invalidate() }
 
-// NoteEdit is Invalidate for a change by people, which more may follow: the next reconciliation
+// RecordEdit is Invalidate for a change by people, which more may follow: the next reconciliation
 // waits for a batch of them.
-func (f *Fleet) NoteEdit() { f.schedule.noteEdit(f.clock.Now()) }
+func (f *Fleet) RecordEdit() { f.schedule.recordEdit(f.clock.Now()) }
 
 // CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.
 // While the API server does not answer, and for one lease duration after that, none becomes silent: it
@@ -206,7 +206,7 @@ type scope struct {
 	uninstall uninstall
 }
 
-// gather reads the cluster. While the resources of a new kind are about to be listed, the scope has no more than the snapshot.
+// gather reads the cluster. While the resources of a new kind have yet to be listed, the scope has only the snapshot.
 func (f *Fleet) gather(ctx context.Context) (*scope, error) {
 	s, err := f.gatherer.gather(ctx, f.clock.Now())
 	if err != nil {

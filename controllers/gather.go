@@ -21,11 +21,11 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 )
 
-// A snapshot is what the caches hold at the begin of a reconciliation. Its objects are the
+// A snapshot is what the caches hold when a reconciliation begins. Its objects are the
 // caches' own and must not be changed.
 type snapshot struct {
 	nodes        map[string]*metav1.PartialObjectMetadata
-	nodeCatalogs map[string]*v1alpha1.NodeCatalog // those of nodes only, by name
+	nodeCatalogs map[string]*v1alpha1.NodeCatalog // of existing nodes only, by name
 	catalogs     map[string]*v1alpha1.Catalog
 	live         map[v1alpha1.ResourceRef]v1alpha1.Resource // of all kinds
 	deleting     []v1alpha1.Resource
@@ -63,7 +63,7 @@ func (g gatherer) gather(ctx context.Context, now time.Time) (*snapshot, error) 
 	}
 	for i := range nodeCatalogs.Items {
 		nc := &nodeCatalogs.Items[i]
-		// The garbage collector deletes that of a Node that is gone or was replaced.
+		// The garbage collector deletes the NodeCatalog of a Node that is gone or was replaced.
 		if node := s.nodes[nc.Name]; node != nil && ownedBy(nc, node.UID) {
 			s.nodeCatalogs[nc.Name] = nc
 		}

@@ -21,7 +21,7 @@ func (w *watcher) silences() source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		go wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if w.checkHeartbeats(ctx) {
-				w.notePlacements()
+				w.invalidatePlacements()
 				enqueue(q, limits.Debounce)
 			}
 		}, probePeriod)
@@ -29,8 +29,8 @@ func (w *watcher) silences() source.Source {
 	})
 }
 
-// notePlacements has the next reconciliation compile if the nodes that act for resources of Remote types may be others.
-func (w *watcher) notePlacements() {
+// invalidatePlacements requests a compilation if the nodes that act for resources of Remote types may change.
+func (w *watcher) invalidatePlacements() {
 	if w.external.HasRemote() {
 		w.schedule.invalidate()
 	}

@@ -27,53 +27,53 @@ func heldOf(ctx context.Context, name string) *v1alpha1.Held {
 const longLease = 24 * time.Hour
 
 // next is successor with longLease.
-func next(w *world) *world {
+func next(w *fixture) *fixture {
 	GinkgoHelper()
 	return successor(w, withLease(longLease))
 }
 
-// webServers returns a world of three web servers with three Files for web servers, which are deleted with their selection, and one
+// webServers returns a fixture with three web servers, with three Files for web servers, which are deleted with their selection, and one
 // for every node.
-func webServers(ctx context.Context) *world {
+func webServers(ctx context.Context) *fixture {
 	GinkgoHelper()
-	w := newWorld(withLease(longLease))
+	w := newFixture(withLease(longLease))
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("any", "/any"),
 		file("a", "/a", on("web"), deleted), file("b", "/b", on("web"), deleted), file("c", "/c", on("web"), deleted))
-	w.pass(ctx)
+	w.reconcile(ctx)
 	apply(ctx, w, "n1", "n2", "n3")
 	w.drainEvents()
 	return w
 }
 
 // apply has agents apply their NodeCatalogs, and the manager see that.
-func apply(ctx context.Context, w *world, nodes ...string) {
+func apply(ctx context.Context, w *fixture, nodes ...string) {
 	GinkgoHelper()
 	for _, name := range nodes {
-		applied(ctx, name)
+		reportApplied(ctx, name)
 	}
-	w.pass(ctx)
+	w.reconcile(ctx)
 }
 
 var _ = Describe("A hold", func() {
-	It("is seen in every object, and ended by one command", func(ctx SpecContext) {
+	It("is shown by every object that it concerns, and confirmed by one command", func(ctx SpecContext) {
 		w := webServers(ctx)
 		relabel(ctx, "n1", "db")
-		w.pass(ctx)
+		w.reconcile(ctx)
 
 		By("the first node, which has yet to clean up")
 		for _, name := range []string{"a", "b", "c"} {
-			Expect(said(ctx, name)).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
+			Expect(fileConditions(ctx, name)).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 			Expect(messageOf(ctx, name, "Ready")).To(Equal("1 node was deselected and has yet to clean up: n1 (Pending: the node has yet to apply the deletion)"))
 			Expect(counts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 2, InSync: 2}))
 		}
 		apply(ctx, w, "n1")
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True InSync"))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 		Expect(heldOf(ctx, "n1")).To(BeNil())
 
 		By("the second node, which is held")
 		relabel(ctx, "n2", "db")
 		w.drainEvents()
-		w.pass(ctx)
+		w.reconcile(ctx)
 		since := metav1.NewTime(w.clock.Now())
 		mark := &v1alpha1.Held{Since: since, Resources: []v1alpha1.ResourceRef{"File/a", "File/b", "File/c"}}
 		Expect(heldOf(ctx, "n2")).To(Equal(mark))
@@ -81,7 +81,7 @@ var _ = Describe("A hold", func() {
 		Expect(w.drainEvents()).To(And(
 			ContainElement(HavePrefix("Warning UpdateHeld update held since 2026-01-02T03:04:55Z: the node would lose File/a, File/b and 1 more, and too many nodes would be deselected")),
 			ContainElement(HavePrefix("Warning DeselectionHeld 1 of 3 nodes would lose 3 resources because"))))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		status := overview(ctx).Status
 		Expect(status.Nodes.Held).To(Equal(int32(1)))
 		Expect(status.Deselection).To(Equal(&v1alpha1.HeldDeselection{
@@ -91,21 +91,21 @@ var _ = Describe("A hold", func() {
 				"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + status.Deselection.Token + " --overwrite",
 		}))
 		for _, name := range []string{"a", "b", "c"} {
-			Expect(said(ctx, name)).To(Equal(held))
+			Expect(fileConditions(ctx, name)).To(Equal(held))
 		}
 
 		By("a change of another resource")
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		apply(ctx, w, "n1", "n3")
-		Expect(said(ctx, "any")).To(ContainElement("Ready=False Applying"))
+		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=False Applying"))
 		Expect(messageOf(ctx, "any", "Ready")).To(Equal("2 of 3 nodes in sync, 1 pending; n2: update held since 2026-01-02T03:04:55Z: the node would lose File/a, File/b and 1 more, " +
 			"and too many nodes would be deselected at once (DeselectionHeld)"))
 
 		By("another manager")
 		before := versions(ctx)
 		w = next(w)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(heldOf(ctx, "n2")).To(Equal(mark))
 		Expect(overview(ctx).Status.Deselection.Token).To(Equal(status.Deselection.Token))
 		Expect(versions(ctx)).To(HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"]))
@@ -113,71 +113,71 @@ var _ = Describe("A hold", func() {
 		By("the command")
 		w.drainEvents()
 		runs(ctx, commandOf(ctx, "c", "Stalled"))
-		w.pass(ctx)
-		Expect(has(ctx, "n2")).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n2")).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
 		Expect(heldOf(ctx, "n2")).To(BeNil())
 		Expect(w.drainEvents()).To(And(ContainElement(HavePrefix("Normal UpdateReleased")), ContainElement(HavePrefix("Normal DeselectionReleased"))))
 		for _, name := range []string{"a", "b", "c"} {
-			Expect(said(ctx, name)).To(ContainElements("Ready=False CleaningUp", "Stalled=False Settled"), "the file is still there")
+			Expect(fileConditions(ctx, name)).To(ContainElements("Ready=False CleaningUp", "Stalled=False Settled"), "the file is still there")
 		}
 		apply(ctx, w, "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range []string{"a", "b", "c", "any"} {
-			Expect(said(ctx, name)).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
+			Expect(fileConditions(ctx, name)).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
 		}
 		Expect(overview(ctx).Status.Deselection).To(BeNil())
 		Expect(overview(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 3, InSync: 3}))
 
 		By("the last node")
 		relabel(ctx, "n3", "db")
-		w.passAfter(ctx, time.Hour)
-		Expect(said(ctx, "a")).To(ContainElement("Ready=False CleaningUp"))
+		w.reconcileAfter(ctx, time.Hour)
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False CleaningUp"))
 		apply(ctx, w, "n3")
-		Expect(said(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
 	})
 
 	It("grows without another write to the nodes that it holds", func(ctx SpecContext) {
 		w := webServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		token := commandOf(ctx, "a", "Stalled")
 		before := versions(ctx)
 		relabel(ctx, "n3", "db")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(commandOf(ctx, "a", "Stalled")).NotTo(Equal(token))
 		Expect(versions(ctx)).To(And(HaveKeyWithValue("NodeCatalog/n1", before["NodeCatalog/n1"]), HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"])))
 
 		By("the command from before it grew")
 		runs(ctx, token)
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal(held))
-		Expect(has(ctx, "n1")).To(HaveLen(4))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(4))
 	})
 
 	It("leaves what people wrote into a NodeCatalog alone, and marks it again if somebody removes the mark", func(ctx SpecContext) {
 		w := webServers(ctx)
 		patchNodeCatalog(ctx, "n1", `{"spec":{"noop":true,"disabled":{"reason":"work"}}}`)
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		token := commandOf(ctx, "a", "Stalled")
 		patchNodeCatalog(ctx, "n1", `{"spec":{"held":null,"noop":false}}`)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(heldOf(ctx, "n1")).NotTo(BeNil())
 		Expect(commandOf(ctx, "a", "Stalled")).To(Equal(token), "nobody has to read another command")
 		runs(ctx, token)
-		w.pass(ctx)
-		Expect(has(ctx, "n1")).To(HaveLen(1))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "work"}))
 	})
 
-	It("keeps a resource that its author no longer selects there from being ready", func(ctx SpecContext) {
+	It("keeps a resource not ready while a held node still has it", func(ctx SpecContext) {
 		w := webServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.DeletionPolicy, f.Spec.When = v1alpha1.DeletionDelete, "false" })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		apply(ctx, w, "n3")
-		Expect(said(ctx, "any")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
+		Expect(fileConditions(ctx, "any")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "any", "Ready")).To(HavePrefix("2 nodes were deselected and have yet to clean up: n1 (Pending: update held since "))
 	})
 })
@@ -187,19 +187,19 @@ var _ = Describe("A resource whose selector is edited", func() {
 		w := webServers(ctx)
 		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "none" })
 		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = map[string]string{"role": "none"} })
-		w.pass(ctx)
-		Expect(said(ctx, "any")).To(ContainElement("Ready=True NoNodesSelected"))
-		Expect(said(ctx, "a")).To(ContainElements("Ready=False CleaningUp", "Reconciling=True CleaningUp"))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=True NoNodesSelected"))
+		Expect(fileConditions(ctx, "a")).To(ContainElements("Ready=False CleaningUp", "Reconciling=True CleaningUp"))
 		apply(ctx, w, "n1", "n2")
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 node was deselected and has yet to clean up: n3 (Pending: the node has yet to apply the deletion)"))
 		w = next(w)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(HavePrefix("1 node was deselected and has yet to clean up: n3 "), "another manager")
-		applied(ctx, "n3", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "read-only file system"})
-		w.pass(ctx)
+		reportApplied(ctx, "n3", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "read-only file system"})
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 node was deselected and has yet to clean up: n3 (Failed: read-only file system)"))
 		apply(ctx, w, "n3")
-		Expect(said(ctx, "a")).To(Equal([]string{"Ready=True NoNodesSelected", "Reconciling=False Settled", "Stalled=False Settled"}))
+		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=True NoNodesSelected", "Reconciling=False Settled", "Stalled=False Settled"}))
 	})
 })
 

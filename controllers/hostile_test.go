@@ -28,24 +28,24 @@ func gauge(from prometheus.Gatherer, name string) float64 {
 
 var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 	It("delays no other, is reported, and is retried with backoff", func(ctx SpecContext) {
-		w := newWorld()
-		counting := &behind{Client: k8s}
+		w := newFixture()
+		counting := &staleCache{Client: k8s}
 		w.client.Client = counting
 		create(ctx, node("full", "web"), node("n2", "web"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
-		applied(ctx, "full")
-		applied(ctx, "n2")
-		w.pass(ctx)
+		reportApplied(ctx, "full")
+		reportApplied(ctx, "n2")
+		w.reconcile(ctx)
 		w.drainEvents()
 
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		reportFacts(ctx, "n2", map[string]any{})
-		Expect(w.pass(ctx)).To(BeNumerically("~", 2*time.Second, time.Second))
-		Expect(has(ctx, "n2")).To(HaveKey("File/own"))
-		Expect(has(ctx, "full")).To(BeEmpty())
+		Expect(w.reconcile(ctx)).To(BeNumerically("~", 2*time.Second, time.Second))
+		Expect(entriesOn(ctx, "n2")).To(HaveKey("File/own"))
+		Expect(entriesOn(ctx, "full")).To(BeEmpty())
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "own").Samples).To(ContainElement(And(
 			HaveField("Node", "full"), HaveField("State", v1alpha1.StatePending),
 			HaveField("Message", ContainSubstring("the API server rejects the NodeCatalog, so the node stays at its last one: cannot patch NodeCatalog full: ")))))
@@ -55,11 +55,11 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		By("reconciliations during the backoff")
 		counting.patches = 0
 		for range 10 {
-			w.passAfter(ctx, 100*time.Millisecond)
+			w.reconcileAfter(ctx, 100*time.Millisecond)
 		}
 		Expect(counting.patches).To(BeZero())
 		for range 60 {
-			w.passAfter(ctx, time.Second)
+			w.reconcileAfter(ctx, time.Second)
 		}
 		Expect(counting.patches).To(BeNumerically("~", 5, 2))
 		Expect(w.drainEvents()).To(BeEmpty())
@@ -67,48 +67,48 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		By("the node makes room")
 		setStatus(ctx, "full", func(s *v1alpha1.NodeCatalogStatus) { s.Facts = nil })
 		reportFacts(ctx, "full", map[string]any{})
-		w.passAfter(ctx, 30*time.Second)
-		Expect(has(ctx, "full")).To(HaveKey("File/own"))
+		w.reconcileAfter(ctx, 30*time.Second)
+		Expect(entriesOn(ctx, "full")).To(HaveKey("File/own"))
 		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("is written at once when its desired spec changes", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("full", "web"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
-		w.pass(ctx)
-		Expect(has(ctx, "full")).To(BeEmpty())
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "full")).To(BeEmpty())
 		update(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("{{ .node.name }}") })
-		w.passAfter(ctx, time.Millisecond)
-		Expect(has(ctx, "full")).To(HaveKey("File/own"))
+		w.reconcileAfter(ctx, time.Millisecond)
+		Expect(entriesOn(ctx, "full")).To(HaveKey("File/own"))
 	})
 
-	It("is not retried once its desired spec is the one that it has", func(ctx SpecContext) {
-		w := newWorld()
+	It("is not retried once its desired spec equals its present one", func(ctx SpecContext) {
+		w := newFixture()
 		create(ctx, node("full", "web"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		reportFacts(ctx, "full", map[string]any{"x": strings.Repeat("x", 1_540_000)})
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
 		Expect(k8s.Delete(ctx, file("own", ""))).To(Succeed())
-		Expect(w.pass(ctx)).To(BeNumerically(">=", time.Second))
+		Expect(w.reconcile(ctx)).To(BeNumerically(">=", time.Second))
 		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("loses its managedFields with each write of the manager", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("n1", "web"))
-		w.pass(ctx)
-		applied(ctx, "n1")
+		w.reconcile(ctx)
+		reportApplied(ctx, "n1")
 		create(ctx, file("a", "/a"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").ManagedFields).To(BeEmpty())
 	})
 })
@@ -125,11 +125,11 @@ var _ = Describe("A node that reports continuously", func() {
 			for j := range 10 {
 				failures = append(failures, v1alpha1.ResourceReport{Ref: v1alpha1.ReportedRef(fmt.Sprintf("File/f%d-%d", i, j)), State: v1alpha1.StateFailed, Message: "no"})
 			}
-			applied(ctx, "loud", failures...)
+			reportApplied(ctx, "loud", failures...)
 		}
-		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/heard", State: v1alpha1.StateFailed, Message: "no"})
-		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement(ContainSubstring("File/heard")))
-		Eventually(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).Should(BeNumerically(">=", 26))
-		Consistently(ctx, func() int { return len(noted(ctx, "NodeCatalog")) }).WithTimeout(time.Second).Should(BeNumerically("<=", 40)) // of 120
+		reportApplied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/heard", State: v1alpha1.StateFailed, Message: "no"})
+		Eventually(ctx, func() []string { return eventNotes(ctx, "NodeCatalog") }).Should(ContainElement(ContainSubstring("File/heard")))
+		Eventually(ctx, func() int { return len(eventNotes(ctx, "NodeCatalog")) }).Should(BeNumerically(">=", 26))
+		Consistently(ctx, func() int { return len(eventNotes(ctx, "NodeCatalog")) }).WithTimeout(time.Second).Should(BeNumerically("<=", 40)) // of 120
 	})
 })

@@ -42,7 +42,7 @@ func (f *Fleet) PlanBase(ctx context.Context) (*planning.Base, error) {
 		return nil, ErrNotCompiled
 	}
 	base := *last
-	reader := new(sources.Sources).Reader(ctx, f.latest.client, f.latest.live) // apart from that of compilations, which says what they use
+	reader := new(sources.Sources).Reader(ctx, f.latest.client, f.latest.live) // not the reader of compilations, which records what they use
 	base.Input.ConfigMap, base.Input.Secret, base.Close = reader.ConfigMap, reader.Secret, reader.Close
 	return &base, nil
 }

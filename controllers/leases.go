@@ -27,7 +27,7 @@ type leases struct {
 	duration   time.Duration
 }
 
-// maxPortion is the number of nodes whose Lease or mark one reconciliation writes: those of a large fleet
+// maxPortion is the number of nodes whose Lease or mark one reconciliation writes: writing all of a large fleet
 // must not delay a change.
 const maxPortion = 10 * writers
 
@@ -77,7 +77,7 @@ func (l *leases) setDuration(ctx context.Context, node string) error {
 	return wrap(client.IgnoreNotFound(err), fmt.Sprintf("cannot patch Lease %s of namespace %s", node, v1alpha1.AgentNamespace))
 }
 
-// markSilent marks the NodeCatalogs of nodes that have become silent, and those of nodes that are
+// markSilent marks the NodeCatalogs of nodes that have become silent, and unmarks nodes that are
 // heard again, so that kubectl shows since when a node is silent. A heartbeat writes nothing.
 func (l *leases) markSilent(ctx context.Context, nodeCatalogs map[string]*v1alpha1.NodeCatalog) (time.Duration, error) {
 	marks := map[string]string{}

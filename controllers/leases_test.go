@@ -72,9 +72,9 @@ var _ = Describe("Leases", func() {
 	})
 
 	It("cause no work while they are renewed, and have the manager's duration", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		lease := leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
 		before := versions(ctx)
 		for range 10 {
@@ -82,14 +82,14 @@ var _ = Describe("Leases", func() {
 			lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
 			Expect(w.fleet.Heartbeats.Observe(&lease, w.clock.Now())).To(BeFalse())
 			Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
-			w.pass(ctx)
+			w.reconcile(ctx)
 		}
 		Expect(versions(ctx)).To(Equal(before))
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))["web-1"].ResourceVersion).To(Equal(lease.ResourceVersion))
 
 		w = successor(w, withLease(2*time.Minute))
 		w.fleet.Heartbeats.Observe(&lease, w.clock.Now())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		lease = leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
 		Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(120)))
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
@@ -114,12 +114,12 @@ var _ = Describe("Leases", func() {
 			should, _ := entries(ctx, g, "web-1")
 			g.Expect(should).To(HaveKey("File/a"))
 		}).Should(Succeed())
-		applied(ctx, "web-1")
-		Eventually(ctx, func() []string { renew(); return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
+		reportApplied(ctx, "web-1")
+		Eventually(ctx, func() []string { renew(); return fileConditions(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
 
 		By("silence")
 		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
-		Expect(said(ctx, "a")).To(ContainElement("Ready=False Unknown"))
+		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Unknown"))
 		since := func() string {
 			return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Annotations[v1alpha1.AnnotationSilentSince]
 		}
@@ -153,13 +153,13 @@ var _ = Describe("Leases", func() {
 	})
 
 	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		for i := range 200 {
 			create(ctx, node(fmt.Sprintf("node-%03d", i), "web"))
 		}
-		Expect(w.pass(ctx)).To(BeNumerically("<", time.Second))
+		Expect(w.reconcile(ctx)).To(BeNumerically("<", time.Second))
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))).To(HaveLen(160))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))).To(HaveLen(200))
 	})
 })

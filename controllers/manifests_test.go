@@ -302,7 +302,7 @@ var _ = Describe("The manifests", func() {
 				"the manager may change the finalizer fettle.dev/cleanup of files.fettle.dev a, and nothing else")))
 		},
 		Entry("its own", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, v1alpha1.FinalizerCleanup) }, true),
-		Entry("not that of another", func(f *v1alpha1.File) { f.Finalizers = []string{v1alpha1.FinalizerCleanup} }, false),
+		Entry("not the finalizer of another owner", func(f *v1alpha1.File) { f.Finalizers = []string{v1alpha1.FinalizerCleanup} }, false),
 		Entry("not the spec", func(f *v1alpha1.File) { f.Spec.Content = new("mine") }, false),
 		Entry("not a label", func(f *v1alpha1.File) { f.Labels = map[string]string{"a": "b"} }, false),
 		Entry("not an annotation", func(f *v1alpha1.File) { f.Annotations = map[string]string{v1alpha1.AnnotationAbandonCleanup: "true"} }, false),

@@ -21,7 +21,7 @@ import (
 // A mark is the part of the spec of a NodeCatalog that changes nothing that the node is to have.
 type mark struct {
 	held          *v1alpha1.Held     // nil for a node that is updated
-	fleetDisabled *v1alpha1.Disabled // a copy of that of the Fleet
+	fleetDisabled *v1alpha1.Disabled // a copy of the Fleet's
 }
 
 // markOf returns the mark of a spec.
@@ -67,7 +67,7 @@ type markUpdate struct {
 	mark   mark // to be written
 }
 
-// planMarks returns the NodeCatalogs of which only the mark is to change, by node. Updates of specs mark their nodes, too.
+// planMarks returns the NodeCatalogs whose mark alone must change, by node. Updates of specs mark their nodes, too.
 func planMarks(nodes map[string]node, fleetDisabled *v1alpha1.Disabled) (updates []markUpdate) {
 	for name, n := range nodes {
 		u := markUpdate{name, n.spec, mark{held: n.Held, fleetDisabled: fleetDisabled}}
@@ -95,7 +95,7 @@ func (p *publisher) mark(ctx context.Context, sc *scope, nodes map[string]node) 
 	took := false // the definition of an older version drops marks
 	for i, nc := range written {
 		if nc != nil {
-			took = p.noteMark(nc, portion[i].before) || took
+			took = p.recordMark(nc, portion[i].before) || took
 		}
 	}
 	if len(portion) < len(updates) && took {
@@ -113,12 +113,12 @@ func (p *publisher) writeMark(ctx context.Context, u markUpdate) (*v1alpha1.Node
 	return nc, nil
 }
 
-// noteMark notes a mark that was written, and reports whether it took effect.
-func (p *publisher) noteMark(nc *v1alpha1.NodeCatalog, before spec) bool {
+// recordMark records a mark that was written, and reports whether it took effect.
+func (p *publisher) recordMark(nc *v1alpha1.NodeCatalog, before spec) bool {
 	now := before
 	now.generation = nc.Generation
 	markOf(nc.Spec).set(&now.NodeCatalogSpec)
-	p.specs.wrote(nc.Name, before, now)
+	p.specs.recordWrite(nc.Name, before, now)
 	p.announceHold(nc, before.Held)
 	return nc.Generation != before.generation
 }

@@ -23,7 +23,7 @@ type nodeTracker struct {
 	records    drift.Records
 }
 
-// track notes what a decision changes for nodes. last is the compilation before, nil if there is none.
+// track records what a decision changes for nodes. last is the compilation before, nil if there is none.
 func (t *nodeTracker) track(last *compilation, d decision) {
 	t.progress.Retain(func(node string) bool { return d.Nodes[node] != nil })
 	if last != nil {
@@ -37,7 +37,7 @@ func (t *nodeTracker) track(last *compilation, d decision) {
 	}
 }
 
-// trackChanges notes what the next desired spec of each node changes.
+// trackChanges records what the next desired spec of each node changes.
 func (t *nodeTracker) trackChanges(last, next *compilation) {
 	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
 		for _, c := range []*compilation{next, last} {

@@ -21,13 +21,13 @@ func overview(ctx context.Context) *v1alpha1.Fleet {
 }
 
 var _ = Describe("The object Fleet", Serial, func() {
-	var w *world
+	var w *fixture
 
 	BeforeEach(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}))).To(Succeed())
-		w = newWorld(withLease(time.Hour))
+		w = newFixture(withLease(time.Hour))
 		create(ctx, node("n1", "web"), node("n2", "web"), file("a", "/a"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 	})
 
 	It("is created, and follows the fleet at most every ten seconds", func(ctx SpecContext) {
@@ -36,11 +36,11 @@ var _ = Describe("The object Fleet", Serial, func() {
 		Expect(created.Status.Resources).To(Equal(v1alpha1.FleetResources{Total: 1, Reconciling: 1}))
 
 		drifts(ctx, w, "n1", 3)
-		applied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
+		reportApplied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
 		setStatus(ctx, "n2", func(s *v1alpha1.NodeCatalogStatus) { s.Counts = &v1alpha1.RunCounts{Total: 1, Failed: 1} })
-		Expect(w.passAfter(ctx, 9*time.Second)).To(BeNumerically("<=", time.Second))
+		Expect(w.reconcileAfter(ctx, 9*time.Second)).To(BeNumerically("<=", time.Second))
 		Expect(overview(ctx).ResourceVersion).To(Equal(created.ResourceVersion))
-		w.passAfter(ctx, time.Second)
+		w.reconcileAfter(ctx, time.Second)
 
 		now := metav1.NewTime(w.clock.Now())
 		Expect(overview(ctx).Status).To(BeComparableTo(v1alpha1.FleetStatus{
@@ -53,31 +53,31 @@ var _ = Describe("The object Fleet", Serial, func() {
 
 		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Drift = nil })
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(overview(ctx).Status.Drift).To(Equal(v1alpha1.FleetDrift{}))
 		Expect(overview(ctx).Status.Resources).To(Equal(v1alpha1.FleetResources{}))
 	})
 
 	It("is not written while nothing changes, but for the hour", func(ctx SpecContext) {
-		w.passAfter(ctx, time.Minute)
+		w.reconcileAfter(ctx, time.Minute)
 		settled := overview(ctx)
-		w.passAfter(ctx, time.Minute)
+		w.reconcileAfter(ctx, time.Minute)
 		Expect(overview(ctx).ResourceVersion).To(Equal(settled.ResourceVersion))
-		w.passAfter(ctx, time.Hour-5*time.Minute)
+		w.reconcileAfter(ctx, time.Hour-5*time.Minute)
 		Expect(overview(ctx).Status.History).To(HaveLen(2))
 	})
 
 	It("is continued by the next manager, and created again after a deletion", func(ctx SpecContext) {
-		w.passAfter(ctx, time.Hour)
-		next := newWorld(withLease(time.Hour))
+		w.reconcileAfter(ctx, time.Hour)
+		next := newFixture(withLease(time.Hour))
 		next.clock.SetTime(w.clock.Now())
-		next.pass(ctx)
+		next.reconcile(ctx)
 		Expect(overview(ctx).Status.History).To(HaveLen(2))
 
 		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
 		create(ctx, node("n3", "web"))
-		next.pass(ctx) // finds out
-		next.pass(ctx)
+		next.reconcile(ctx) // finds out
+		next.reconcile(ctx)
 		Expect(overview(ctx).Status.Nodes.Total).To(Equal(int32(3)))
 		Expect(overview(ctx).Status.History).To(HaveLen(2))
 	})
@@ -85,10 +85,10 @@ var _ = Describe("The object Fleet", Serial, func() {
 	It("is deleted with the manager's role", func(ctx SpecContext) {
 		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
 		owner := metav1.OwnerReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "fettle-manager-kinds", UID: "u"}
-		next := newWorld(func(o *controllers.Options) {
+		next := newFixture(func(o *controllers.Options) {
 			o.Owner = func(context.Context) (*metav1.OwnerReference, error) { return &owner, nil }
 		})
-		next.pass(ctx)
+		next.reconcile(ctx)
 		Expect(overview(ctx).OwnerReferences).To(Equal([]metav1.OwnerReference{owner}))
 	})
 })

@@ -57,18 +57,18 @@ func unexposed(name, key, value string) client.Object {
 var _ = Describe("A resource that cannot be applied any more", func() {
 	DescribeTable("explains why, is withheld, and delays nothing else",
 		func(ctx SpecContext, impossible change, reason string, messages ...string) {
-			w, g := newWorld(), NewWithT(GinkgoT())
+			w, g := newFixture(), NewWithT(GinkgoT())
 			create(ctx, node("web-1", "web"), node("db-1", "db"), file("bad", "/bad", on("web")), file("good", "/good"), file("far", "/far", on("db")))
-			w.pass(ctx)
+			w.reconcile(ctx)
 			publishKey(ctx, "web-1")
-			applied(ctx, "web-1")
-			applied(ctx, "db-1")
-			w.pass(ctx)
-			Expect(said(ctx, "bad")).To(ContainElement("Ready=True InSync"))
+			reportApplied(ctx, "web-1")
+			reportApplied(ctx, "db-1")
+			w.reconcile(ctx)
+			Expect(fileConditions(ctx, "bad")).To(ContainElement("Ready=True InSync"))
 
 			impossible(ctx)
-			w.pass(ctx)
-			Expect(said(ctx, "bad")).To(ContainElements("Ready=False "+reason, "Reconciling=False Settled", "Stalled=True "+reason))
+			w.reconcile(ctx)
+			Expect(fileConditions(ctx, "bad")).To(ContainElements("Ready=False "+reason, "Reconciling=False Settled", "Stalled=True "+reason))
 			for _, m := range messages {
 				Expect(messageOf(ctx, "bad", "Stalled")).To(ContainSubstring(m))
 			}
@@ -77,15 +77,15 @@ var _ = Describe("A resource that cannot be applied any more", func() {
 
 			By("its node leaves it as it is and applies the others")
 			Expect(nodeCatalog(ctx, g, "web-1").Spec.Withheld).To(ContainElement(And(HaveField("Ref", v1alpha1.ResourceRef("File/bad")), HaveField("Reason", reason), HaveField("Location", "/bad"))))
-			Expect(has(ctx, "web-1")).To(And(HaveKey("File/good"), Not(HaveKey("File/bad"))))
+			Expect(entriesOn(ctx, "web-1")).To(And(HaveKey("File/good"), Not(HaveKey("File/bad"))))
 			update(ctx, "good", func(f *v1alpha1.File) { f.Spec.Content = new("better") })
-			w.pass(ctx)
-			Expect(has(ctx, "web-1")).To(HaveKeyWithValue("File/good", ContainSubstring("better")))
-			applied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/bad", State: v1alpha1.StateWithheld, Message: "why"})
-			applied(ctx, "db-1")
-			w.pass(ctx)
-			Expect(said(ctx, "good")).To(ContainElement("Ready=True InSync"))
-			Expect(said(ctx, "far")).To(ContainElement("Ready=True InSync"))
+			w.reconcile(ctx)
+			Expect(entriesOn(ctx, "web-1")).To(HaveKeyWithValue("File/good", ContainSubstring("better")))
+			reportApplied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/bad", State: v1alpha1.StateWithheld, Message: "why"})
+			reportApplied(ctx, "db-1")
+			w.reconcile(ctx)
+			Expect(fileConditions(ctx, "good")).To(ContainElement("Ready=True InSync"))
+			Expect(fileConditions(ctx, "far")).To(ContainElement("Ready=True InSync"))
 			Expect(nodeCatalog(ctx, g, "db-1").Spec.Withheld).To(BeEmpty())
 		},
 		Entry("two others have its path", beside(file("other", "/bad"), file("third", "/bad", on("web"))),
@@ -131,17 +131,17 @@ var _ = Describe("A resource that cannot be applied any more", func() {
 	)
 
 	It("is named by each conflicting resource until one is left", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/same"), file("b", "/same"), file("c", "/same"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for name, others := range map[string]string{"a": "File/b, File/c", "b": "File/a, File/c", "c": "File/a, File/b"} {
 			Expect(messageOf(ctx, name, "Conflict")).To(ContainSubstring("is also claimed by " + others + " on"))
 		}
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOf(ctx, "b", "Conflict")).To(ContainSubstring("is also claimed by File/c on"))
 		Expect(k8s.Delete(ctx, file("c", ""))).To(Succeed())
-		w.pass(ctx)
-		Expect(said(ctx, "b")).To(Equal([]string{"Ready=False Applying", "Reconciling=True Applying", "Stalled=False Settled"}))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "b")).To(Equal([]string{"Ready=False Applying", "Reconciling=True Applying", "Stalled=False Settled"}))
 	})
 })

@@ -62,7 +62,7 @@ func (p *publisher) publish(ctx context.Context, sc *scope, d decision) (err err
 		return err
 	})
 	for i, err := range errs {
-		failed = append(failed, p.noteWrite(ctx, updates[i], written[i], d.edits.Revision(), err))
+		failed = append(failed, p.recordResult(ctx, updates[i], written[i], d.edits.Revision(), err))
 	}
 	if len(missing)+len(updates) > 0 {
 		ctrl.LoggerFrom(ctx).Info("published", "catalogs", len(missing), "nodeCatalogs", len(updates))
@@ -104,9 +104,9 @@ func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.N
 	return nc, nil
 }
 
-// noteWrite notes the result of a write, which is nil if the cache is behind. That the API server rejects a
-// NodeCatalog concerns that node alone, and is no error.
-func (p *publisher) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCatalog, revision int, err error) error {
+// recordResult records the result of a write; nc is nil if the cache is behind. It returns no error for a NodeCatalog that the API
+// server rejects, which concerns that node alone.
+func (p *publisher) recordResult(ctx context.Context, u update, nc *v1alpha1.NodeCatalog, revision int, err error) error {
 	switch {
 	case err == nil:
 		p.refusals.Accepted(u.node.Name)
@@ -114,7 +114,7 @@ func (p *publisher) noteWrite(ctx context.Context, u update, nc *v1alpha1.NodeCa
 			now := spec{u.want.Spec, nc.UID, nc.Generation, nc.Generation, u.want.Digest, nc.Spec.Noop, revision, u.has != nil}
 			now.Cleanup = u.cleanup
 			u.mark.set(&now.NodeCatalogSpec)
-			p.specs.wrote(u.node.Name, u.before, now)
+			p.specs.recordWrite(u.node.Name, u.before, now)
 			p.announceHold(nc, u.before.Held)
 		}
 	case isRejection(err):

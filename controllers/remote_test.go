@@ -22,36 +22,36 @@ func remote(s *v1alpha1.ExternalTypeSpec) {
 }
 
 // agents creates nodes, and has their agents report.
-func agents(ctx context.Context, w *world, role string, names ...string) {
+func agents(ctx context.Context, w *fixture, role string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		create(ctx, node(name, role))
 	}
-	w.pass(ctx)
+	w.reconcile(ctx)
 	for _, name := range names {
 		beats(w, name)
-		applied(ctx, name)
+		reportApplied(ctx, name)
 	}
 }
 
 // actingNodes creates a type, nodes with agents and a zone, and returns the node that acts for it, and the others.
-func actingNodes(ctx context.Context, w *world, zoneSpec string, names ...string) (first string, others []string) {
+func actingNodes(ctx context.Context, w *fixture, zoneSpec string, names ...string) (first string, others []string) {
 	GinkgoHelper()
 	define(ctx, zones(remote))
 	create(ctx, zoneType(remote))
 	agents(ctx, w, "dns", names...)
 	create(ctx, zone("example", zoneSpec))
-	w.pass(ctx)
+	w.reconcile(ctx)
 	acting, _ := acts(ctx, "example", names...)
 	Expect(acting).To(HaveLen(1))
 	return acting[0], slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == acting[0] })
 }
 
 // beats has the agent of a node renew its Lease.
-func beats(w *world, name string) { beat(w, name, w.clock.Now()) }
+func beats(w *fixture, name string) { beat(w, name, w.clock.Now()) }
 
 // beat observes the Lease of an agent that renewed it at a time.
-func beat(w *world, name string, at time.Time) {
+func beat(w *fixture, name string, at time.Time) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: at}, new(int32(60))
 	w.fleet.Heartbeats.Observe(lease, w.clock.Now())
@@ -94,55 +94,55 @@ var _ = Describe("A resource of a Remote type", func() {
 	)
 
 	It("has one acting node, which stays while it is heard", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		define(ctx, zones(remote))
 		create(ctx, zoneType(remote), node("n0", "no-agent"))
 		agents(ctx, w, "dns", all...)
 		create(ctx, zone("example", everyNodeOrphan))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, _ := acts(ctx, "example", append(all, "n0")...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(Equal([]string{"n0"}), "no agent runs there")
 		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
-		applied(ctx, acting[0])
-		w.pass(ctx)
+		reportApplied(ctx, acting[0])
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Ready=True InSync"))
 
 		By("nodes come and go, and the manager is another one")
 		before := versions(ctx)
 		w = successor(w)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before))
 		agents(ctx, w, "dns", "n4", "n5", "n6", "n7")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		now, stopping := acts(ctx, "example", append(all, "n4", "n5", "n6", "n7")...)
 		Expect(now).To(Equal(acting))
 		Expect(stopping).To(BeEmpty())
 	})
 
 	It("moves from a silent node when its programs have ended, and nothing is removed", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
-		applied(ctx, first)
+		reportApplied(ctx, first)
 		othersBeat := func() {
 			for _, name := range others {
 				beats(w, name)
 			}
 		}
-		w.passAfter(ctx, 40*time.Second)
+		w.reconcileAfter(ctx, 40*time.Second)
 		othersBeat()
-		wait := w.passAfter(ctx, 30*time.Second) // the Lease has expired
+		wait := w.reconcileAfter(ctx, 30*time.Second) // the Lease has expired
 		acting, _ := acts(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}), "others may be silent, too")
 		Expect(wait).To(BeNumerically("<=", 50*time.Second))
 		othersBeat()
-		w.passAfter(ctx, 50*time.Second)
+		w.reconcileAfter(ctx, 50*time.Second)
 		acting, stopping := acts(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal([]string{first}))
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Reconciling=True Moving"))
 		othersBeat()
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, stopping = acts(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
@@ -154,24 +154,24 @@ var _ = Describe("A resource of a Remote type", func() {
 
 		By("the first node comes back")
 		beats(w, first)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		now, _ := acts(ctx, "example", all...)
 		Expect(now).To(Equal(acting))
 	})
 
-	It("stays where it is while many agents fall silent at once, and says so", func(ctx SpecContext) {
-		w := newWorld()
+	It("keeps its acting node while many agents fall silent at once, and explains that", func(ctx SpecContext) {
+		w := newFixture()
 		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
-		applied(ctx, first)
+		reportApplied(ctx, first)
 		last := w.clock.Now()
 		beat(w, first, last)
 		beat(w, others[1], last)
-		w.passAfter(ctx, 40*time.Second)
+		w.reconcileAfter(ctx, 40*time.Second)
 		beats(w, others[0])
-		w.passAfter(ctx, 30*time.Second)
+		w.reconcileAfter(ctx, 30*time.Second)
 		for range 10 {
 			beats(w, others[0])
-			w.passAfter(ctx, 50*time.Second)
+			w.reconcileAfter(ctx, 50*time.Second)
 		}
 		acting, stopping := acts(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}))
@@ -186,7 +186,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		beat(w, others[1], last)
 		for range 5 {
 			beats(w, others[0])
-			w.passAfter(ctx, 50*time.Second)
+			w.reconcileAfter(ctx, 50*time.Second)
 			acting, _ = acts(ctx, "example", all...)
 			Expect(acting).To(Equal([]string{first}))
 		}
@@ -194,16 +194,16 @@ var _ = Describe("A resource of a Remote type", func() {
 		By("the other agent is heard again")
 		beats(w, others[0])
 		beats(w, others[1])
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		acting, _ = acts(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
 		Expect(messageOfZone(ctx, "example")).NotTo(ContainSubstring("silent"))
 	})
 
-	It("moves from a node that it no longer selects once that confirms it", func(ctx SpecContext) {
-		w := newWorld()
+	It("moves from a node that it no longer selects once the node confirms that it stopped", func(ctx SpecContext) {
+		w := newFixture()
 		define(ctx, zones(remote))
 		create(ctx, zoneType(remote))
 		agents(ctx, w, "dns", all...)
@@ -212,87 +212,87 @@ var _ = Describe("A resource of a Remote type", func() {
 		for _, name := range all {
 			publishKey(ctx, name)
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		first, _ := acts(ctx, "example", all...)
 		Expect(first).To(HaveLen(1))
 		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(HaveKey("DNSZone/example"))
-		applied(ctx, first[0])
+		reportApplied(ctx, first[0])
 		relabel(ctx, first[0], "web")
-		w.pass(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
+		w.reconcile(ctx)
 		acting, stopping := acts(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal(first))
 		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(BeEmpty())
 		Expect(messageOfZone(ctx, "example")).To(HaveSuffix("takes over once " + first[0] + " has stopped acting for it"))
 
-		applied(ctx, first[0])
-		w.pass(ctx)
+		reportApplied(ctx, first[0])
+		w.reconcile(ctx)
 		acting, stopping = acts(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(stopping).To(BeEmpty())
 		for _, name := range all {
-			applied(ctx, name)
+			reportApplied(ctx, name)
 		}
 
 		By("no node is left")
 		for _, name := range all {
 			relabel(ctx, name, "web")
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		_, stopping = acts(ctx, "example", all...)
 		Expect(stopping).To(Equal(acting))
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False NoNodesSelected", "Stalled=True NoNodesSelected"))
 		Expect(actingNode(ctx, "example")).To(BeEmpty())
 	})
 
-	It("is removed by its acting node when it is deleted, wherever that is", func(ctx SpecContext) {
-		w := newWorld()
+	It("is removed when it is deleted, by its acting node or by the one that takes over", func(ctx SpecContext) {
+		w := newFixture()
 		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
-		applied(ctx, first)
-		w.pass(ctx)
-		Expect(has(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		reportApplied(ctx, first)
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), first).Spec.Entries[0].DeletionPolicy).To(BeEmpty(), "it is the manager that deletes")
 
 		o := zone("example", "{}")
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
-		w.pass(ctx)
-		Expect(has(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
 		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("deletionPolicy Delete: 1 node has yet to clean up: " + first))
 
 		By("the acting node goes away meanwhile")
 		Expect(k8s.Delete(ctx, node(first, ""))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		second, _ := acts(ctx, "example", others...)
 		Expect(second).To(HaveLen(1))
-		applied(ctx, second[0], v1alpha1.ResourceReport{Ref: "DNSZone/example", State: v1alpha1.StateFailed, Message: "refused"})
-		w.pass(ctx)
+		reportApplied(ctx, second[0], v1alpha1.ResourceReport{Ref: "DNSZone/example", State: v1alpha1.StateFailed, Message: "refused"})
+		w.reconcile(ctx)
 		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("refused"))
 		beats(w, second[0])
-		applied(ctx, second[0])
-		w.pass(ctx)
+		reportApplied(ctx, second[0])
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
-		w.pass(ctx)
-		Expect(has(ctx, second[0])).To(BeEmpty())
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, second[0])).To(BeEmpty())
 	})
 
-	It("waits with its deletion for a node that can remove it, unless told otherwise", func(ctx SpecContext) {
-		w := newWorld()
+	It("is not deleted before a node has removed it, unless its cleanup is abandoned", func(ctx SpecContext) {
+		w := newFixture()
 		define(ctx, zones(remote))
 		create(ctx, zoneType(remote), zone("example", everyNodeDelete))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True NoNodesSelected"))
 		o := zone("example", "{}")
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(messageOfZone(ctx, "example")).To(HavePrefix("deletionPolicy Delete: no node matches its nodeSelector"))
 		Expect(k8s.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"fettle.dev/abandon-cleanup":"true"}}}`)))).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
 	})
 
 	It("moves from a disabled node", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		first, _ := actingNodes(ctx, w, everyNodeOrphan, all...)
 		disable := func() {
 			setStatus(ctx, first, func(s *v1alpha1.NodeCatalogStatus) {
@@ -301,25 +301,25 @@ var _ = Describe("A resource of a Remote type", func() {
 			})
 		}
 		disable()
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, stopping := acts(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal([]string{first}))
 		disable()
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, _ = acts(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
 	})
 
-	It("waits with its deletion for its type", func(ctx SpecContext) {
-		w := newWorld()
+	It("is not deleted while its type is missing", func(ctx SpecContext) {
+		w := newFixture()
 		first, _ := actingNodes(ctx, w, everyNodeDelete, all...)
-		applied(ctx, first)
-		w.pass(ctx)
+		reportApplied(ctx, first)
+		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, zoneType(remote))).To(Succeed())
 		w = successor(w)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, withheld := acts(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(withheld).To(Equal([]string{first}), "the other nodes know nothing of it")
@@ -328,26 +328,26 @@ var _ = Describe("A resource of a Remote type", func() {
 		By("deleting the resource")
 		o := zone("example", "{}")
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		for _, name := range all {
-			applied(ctx, name)
+			reportApplied(ctx, name)
 			beats(w, name)
 		}
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 
 		By("applying the type again")
 		create(ctx, zoneType(remote))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		acting, _ = acts(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}))
-		Expect(has(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
-		applied(ctx, first)
-		w.pass(ctx)
+		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		reportApplied(ctx, first)
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
 	})
 
-	It("cannot become one of each node", func(ctx SpecContext) {
+	It("cannot change its scope", func(ctx SpecContext) {
 		define(ctx, zones(remote))
 		t := zoneType(remote)
 		create(ctx, t)

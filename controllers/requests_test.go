@@ -30,10 +30,10 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// note wraps a transport. Requests for metadata only are not recorded.
-func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
+// record wraps a transport. Requests for metadata only are not recorded.
+func (rs *requests) record(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		rs.noteRead(r)
+		rs.recordRead(r)
 		if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 			rs.mu.Lock()
 			rs.all = append(rs.all, r.Method+" "+r.URL.Path)
@@ -50,8 +50,8 @@ func (rs *requests) note(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// noteRead records the first list or watch of each collection, including those of metadata.
-func (rs *requests) noteRead(r *http.Request) {
+// recordRead records the first list or watch of each collection, including those of metadata.
+func (rs *requests) recordRead(r *http.Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	path := r.URL.Path + r.Header.Get("Accept")

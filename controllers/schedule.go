@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
-// A schedule says when the fleet is compiled: after something has changed, and at a time. Watches note changes at any time; the rest is
-// for reconciliations alone.
+// A schedule says when the fleet is compiled: after something has changed, and at a time. Watches record changes at any time; only
+// reconciliations use the rest.
 type schedule struct {
 	changed atomic.Bool
 	edits   limits.BatchWindow
@@ -17,15 +17,15 @@ type schedule struct {
 
 func (s *schedule) invalidate() { s.changed.Store(true) }
 
-// noteEdit notes a change by people, of which more may follow.
-func (s *schedule) noteEdit(now time.Time) {
-	s.edits.Note(now)
+// recordEdit records a change by people, which may be one of several.
+func (s *schedule) recordEdit(now time.Time) {
+	s.edits.Extend(now)
 	s.invalidate()
 }
 
 func (s *schedule) untilBatchCloses(now time.Time) time.Duration { return s.edits.Left(now) }
 
-// begin reports whether a reconciliation that begins now is to compile. Changes from now on are for the next one.
+// begin reports whether a reconciliation that begins now must compile. The next one handles changes from now on.
 func (s *schedule) begin(now time.Time) (due bool) {
 	changed := s.changed.Swap(false)
 	return changed || !s.at.IsZero() && !now.Before(s.at)

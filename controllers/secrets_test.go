@@ -59,45 +59,45 @@ func openedOn(ctx context.Context, g Gomega, node string, key *seal.PrivateKey, 
 
 var _ = Describe("A Secret", func() {
 	It("is sealed to each node's published key, once", func(ctx SpecContext) {
-		w, g := newWorld(), NewWithT(GinkgoT())
+		w, g := newFixture(), NewWithT(GinkgoT())
 		create(ctx, node("web-1", "web"), node("web-2", "web"), secret("token", "text", "hunter2"), file("a", "/a", fromSecret("token", "text")))
-		w.pass(ctx)
-		Expect(said(ctx, "a")).To(Equal([]string{"Ready=False WaitingForKey", "Reconciling=True WaitingForKey", "Stalled=False Settled"}))
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=False WaitingForKey", "Reconciling=True WaitingForKey", "Stalled=False Settled"}))
 		one, two := publishKey(ctx, "web-1"), publishKey(ctx, "web-2")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(openedOn(ctx, g, "web-1", one, "File/a")).To(Equal("hunter2"))
 		Expect(openedOn(ctx, g, "web-2", two, "File/a")).To(Equal("hunter2"))
 
-		w.pass(ctx)
+		w.reconcile(ctx)
 		before := versions(ctx)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before), "nothing is sealed anew")
-		again := newWorld()
+		again := newFixture()
 		again.clock.SetTime(w.clock.Now())
-		again.pass(ctx)
+		again.reconcile(ctx)
 		Expect(versions(ctx)).To(Equal(before), "nor by a manager that has just started")
 	})
 
 	It("is sealed again only if its value or the node's key changes", func(ctx SpecContext) {
-		w, g := newWorld(), NewWithT(GinkgoT())
+		w, g := newFixture(), NewWithT(GinkgoT())
 		token, other := secret("token", "text", "one"), secret("other", "text", "other")
 		create(ctx, node("web-1", "web"), node("db-1", "db"), token, other,
 			file("a", "/a", on("web"), fromSecret("token", "text")), file("b", "/b", fromSecret("other", "text")))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		web, db := publishKey(ctx, "web-1"), publishKey(ctx, "db-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		before, beforeDB := sealedFor(ctx, g, "web-1"), nodeCatalog(ctx, g, "db-1").Generation
 
 		By("a label, an annotation and another key of the Secret")
 		token.Labels["more"], token.Annotations, token.Data["else"] = "x", map[string]string{"a": "b"}, []byte("x")
 		Expect(k8s.Update(ctx, token)).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(sealedFor(ctx, g, "web-1")).To(Equal(before))
 
 		By("its value")
 		token.Data["text"] = []byte("two")
 		Expect(k8s.Update(ctx, token)).To(Succeed())
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(openedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
 		Expect(sealedFor(ctx, g, "web-1")["File/b"]).To(Equal(before["File/b"]))
 		Expect(nodeCatalog(ctx, g, "db-1").Generation).To(Equal(beforeDB))
@@ -105,29 +105,29 @@ var _ = Describe("A Secret", func() {
 
 		By("the key of one node")
 		web = publishKey(ctx, "web-1")
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(openedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
 		Expect(openedOn(ctx, g, "web-1", web, "File/b")).To(Equal("other"))
 		Expect(nodeCatalog(ctx, g, "db-1").Generation).To(Equal(beforeDB))
 	})
 
 	It("without the label is not given to nodes", func(ctx SpecContext) {
-		w, g := newWorld(), NewWithT(GinkgoT())
+		w, g := newFixture(), NewWithT(GinkgoT())
 		token := secret("token", "text", "hunter2")
 		token.Labels = nil
 		create(ctx, node("web-1", "web"), token, file("a", "/a", fromSecret("token", "text")), file("good", "/b"))
-		w.pass(ctx)
+		w.reconcile(ctx)
 		publishKey(ctx, "web-1")
 		for range 2 {
-			w.pass(ctx)
-			Expect(said(ctx, "a")).To(ContainElements("Ready=False UnexposedSecret", "Stalled=True UnexposedSecret"))
-			Expect(has(ctx, "web-1")).To(HaveLen(1))
+			w.reconcile(ctx)
+			Expect(fileConditions(ctx, "a")).To(ContainElements("Ready=False UnexposedSecret", "Stalled=True UnexposedSecret"))
+			Expect(entriesOn(ctx, "web-1")).To(HaveLen(1))
 
 			token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "true"}
 			Expect(k8s.Update(ctx, token)).To(Succeed())
-			w.pass(ctx)
+			w.reconcile(ctx)
 			Expect(sealedFor(ctx, g, "web-1")).To(HaveLen(1))
-			Expect(has(ctx, "web-1")).To(HaveLen(2))
+			Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
 
 			token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "false"}
 			Expect(k8s.Update(ctx, token)).To(Succeed())
@@ -135,12 +135,12 @@ var _ = Describe("A Secret", func() {
 	})
 
 	It("does not appear in statuses and events if its type rejects it", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		user := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}}
 		user.Spec.NodeSelector = &metav1.LabelSelector{}
 		user.Spec.PasswordFrom = &v1alpha1.SecretSource{SecretKeyRef: v1alpha1.KeyRef{Namespace: "default", Name: "ann", Key: "hash"}}
 		create(ctx, node("web-1", "web"), secret("ann", "hash", "$6$s3cret:\n"), user)
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(user), user)).To(Succeed())
 		text, err := json.Marshal(user.Status)
 		Expect(err).NotTo(HaveOccurred())
@@ -153,7 +153,7 @@ var _ = Describe("A Secret", func() {
 		token, private := secret("token", "text", "one"), secret("private", "text", "s3cret")
 		private.Labels = nil
 		create(ctx, node("web-1", "web"), token, private, file("a", "/a", fromSecret("token", "text")), file("b", "/b", fromSecret("private", "text")))
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False WaitingForKey"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=False WaitingForKey"))
 		key := publishKey(ctx, "web-1")
 		opens := func(want string) {
 			GinkgoHelper()
@@ -167,7 +167,7 @@ var _ = Describe("A Secret", func() {
 		opens("two")
 		key = publishKey(ctx, "web-1")
 		opens("two")
-		Expect(said(ctx, "b")).To(ContainElement("Stalled=True UnexposedSecret"))
+		Expect(fileConditions(ctx, "b")).To(ContainElement("Stalled=True UnexposedSecret"))
 		var known corev1.SecretList
 		Expect(mgr.GetClient().List(ctx, &known)).To(Succeed())
 		Expect(known.Items).To(HaveExactElements(HaveField("Name", "token")))
@@ -175,7 +175,7 @@ var _ = Describe("A Secret", func() {
 
 		token.Labels = nil
 		Expect(k8s.Update(ctx, token)).To(Succeed())
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Stalled=True UnexposedSecret"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Stalled=True UnexposedSecret"))
 		Expect(sealedFor(ctx, NewWithT(GinkgoT()), "web-1")).To(BeEmpty())
 	})
 })

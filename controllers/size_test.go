@@ -32,13 +32,13 @@ func createMany(ctx SpecContext, n int, make func(i int) *v1alpha1.File) {
 }
 
 var _ = Describe("Large fleets and large nodes", func() {
-	It("store 2,000 resources with equal targeting in a few Catalogs, of which a change replaces one", func(ctx SpecContext) {
-		w := newWorld()
+	It("store 2,000 resources with equal targeting in a few Catalogs, and replace one for a change", func(ctx SpecContext) {
+		w := newFixture()
 		create(ctx, node("web-1", "web"), node("web-2", "web"))
 		createMany(ctx, 2000, func(i int) *v1alpha1.File {
 			return file(fmt.Sprintf("f%04d", i), fmt.Sprintf("/f%d", i), func(f *v1alpha1.File) { f.Spec.Content = new(strings.Repeat("x", 1<<10)) })
 		})
-		w.pass(ctx)
+		w.reconcile(ctx)
 		names := func() (all []string) {
 			for _, c := range nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Catalogs {
 				all = append(all, c.Name)
@@ -48,21 +48,21 @@ var _ = Describe("Large fleets and large nodes", func() {
 		before := names()
 		Expect(before).To(HaveLen(5))
 		Expect(catalogs(ctx)).To(HaveLen(5))
-		Expect(has(ctx, "web-2")).To(HaveLen(2000))
-		Expect(said(ctx, "f1999")).To(ContainElement("Ready=False Applying"))
+		Expect(entriesOn(ctx, "web-2")).To(HaveLen(2000))
+		Expect(fileConditions(ctx, "f1999")).To(ContainElement("Ready=False Applying"))
 
 		update(ctx, "f1000", func(f *v1alpha1.File) { f.Spec.Content = new(strings.Repeat("y", 1<<10)) })
-		w.pass(ctx)
+		w.reconcile(ctx)
 		Expect(catalogs(ctx)).To(HaveLen(6))
-		Expect(has(ctx, "web-1")).To(And(HaveLen(2000), HaveKeyWithValue("File/f1000", ContainSubstring("yyyy"))))
-		applied(ctx, "web-1")
-		applied(ctx, "web-2")
-		w.pass(ctx)
-		Expect(said(ctx, "f1000")).To(ContainElement("Ready=True InSync"))
+		Expect(entriesOn(ctx, "web-1")).To(And(HaveLen(2000), HaveKeyWithValue("File/f1000", ContainSubstring("yyyy"))))
+		reportApplied(ctx, "web-1")
+		reportApplied(ctx, "web-2")
+		w.reconcile(ctx)
+		Expect(fileConditions(ctx, "f1000")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("store many own and withheld resources of a node in one object, beside the largest status", func(ctx SpecContext) {
-		w, g := newWorld(), NewWithT(GinkgoT())
+		w, g := newFixture(), NewWithT(GinkgoT())
 		create(ctx, node("web-1", "web"))
 		create(ctx, file("own", "/own", func(f *v1alpha1.File) {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new(`{{ repeat 370 (repeat 1024 "x") }}`)
@@ -70,7 +70,7 @@ var _ = Describe("Large fleets and large nodes", func() {
 		createMany(ctx, 700, func(i int) *v1alpha1.File {
 			return file(fmt.Sprintf("f%04d-%s", i, strings.Repeat("n", 200)), fmt.Sprintf("/f%d", i), func(f *v1alpha1.File) { f.Spec.When = strings.Repeat("<", 200) })
 		})
-		w.pass(ctx)
+		w.reconcile(ctx)
 		nc := nodeCatalog(ctx, g, "web-1")
 		Expect(nc.Spec.Withheld).To(HaveLen(700))
 		Expect(nc.Spec.Withheld[0].Message).NotTo(BeEmpty())
@@ -84,7 +84,7 @@ var _ = Describe("Large fleets and large nodes", func() {
 		nc.Status.Facts = &runtime.RawExtension{Raw: []byte(`{"large": "` + strings.Repeat("x", 32<<10) + `"}`)}
 		Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
 		update(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("small") })
-		w.pass(ctx)
-		Expect(has(ctx, "web-1")).To(HaveKeyWithValue("File/own", ContainSubstring("small")))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "web-1")).To(HaveKeyWithValue("File/own", ContainSubstring("small")))
 	})
 })

@@ -18,7 +18,7 @@ import (
 // newer: the cache may be behind a write. They are not safe for concurrent use.
 type specs map[string]spec // by node
 
-// A spec is that of one generation of a NodeCatalog.
+// A spec is the spec of one generation of a NodeCatalog.
 type spec struct {
 	v1alpha1.NodeCatalogSpec // zero in specs while the cache has it
 	uid                      types.UID
@@ -77,15 +77,15 @@ func (k specs) of(nc *v1alpha1.NodeCatalog) spec {
 	return is
 }
 
-// wrote notes a spec that replaced another one, or the zero spec. If someone else wrote in between,
+// recordWrite records a spec that replaced another one, or the zero spec. If someone else wrote in between,
 // the result is not known, and the cache will tell.
-func (k specs) wrote(node string, before, now spec) {
+func (k specs) recordWrite(node string, before, now spec) {
 	if now.generation <= before.generation+1 {
 		k[node] = now
 	}
 }
 
-// setInSync notes that a node has its desired spec as of a revision.
+// setInSync records that a node has its desired spec as of a revision.
 func (k specs) setInSync(node string, revision int) {
 	s := k[node]
 	s.inSync = revision

@@ -29,7 +29,7 @@ type statusUpdate struct {
 }
 
 // statusPeriod is the minimum time between two writes of one status, unless somebody waits for the
-// second: a wave of nodes that report becomes a few writes. driftPeriod is that between two of which
+// second: a wave of nodes that report becomes a few writes. driftPeriod is the period between two writes of which
 // only the drift differs.
 const statusPeriod, driftPeriod = 5 * time.Second, 30 * time.Second
 

@@ -63,7 +63,7 @@ func cleanUp() {
 		for _, kind := range v1alpha1.Resources() {
 			Expect(k8s.DeleteAllOf(ctx, kind)).To(Succeed())
 		}
-		letGo(ctx)
+		removeFinalizers(ctx)
 		Expect(k8s.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.NodeCatalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
@@ -74,8 +74,8 @@ func cleanUp() {
 	})
 }
 
-// letGo removes the finalizers of Files.
-func letGo(ctx context.Context) {
+// removeFinalizers removes the finalizers of Files.
+func removeFinalizers(ctx context.Context) {
 	GinkgoHelper()
 	var list v1alpha1.FileList
 	Expect(k8s.List(ctx, &list)).To(Succeed())
@@ -87,8 +87,8 @@ func letGo(ctx context.Context) {
 // anything is a request; its content is ignored.
 var anything = ctrl.Request{}
 
-// A world is a reconciler whose reconciliations and clock the spec drives, with clients that the spec may exchange.
-type world struct {
+// A fixture is a reconciler whose reconciliations and clock the spec drives, with clients that the spec may exchange.
+type fixture struct {
 	fleet   *controllers.Fleet
 	client  struct{ client.Client }
 	live    struct{ client.Reader }
@@ -97,15 +97,15 @@ type world struct {
 	metrics *prometheus.Registry
 }
 
-func newWorld(adjust ...func(*controllers.Options)) *world {
+func newFixture(adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
 	cleanUp()
-	return startWorld(clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), events.NewFakeRecorder(10_000), adjust...)
+	return startFixture(clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), events.NewFakeRecorder(10_000), adjust...)
 }
 
-// startWorld returns a manager that has just started.
-func startWorld(clock *clocktesting.FakePassiveClock, recorder *events.FakeRecorder, adjust ...func(*controllers.Options)) *world {
-	w := &world{clock: clock, events: recorder, metrics: prometheus.NewRegistry()}
+// startFixture returns a manager that has just started.
+func startFixture(clock *clocktesting.FakePassiveClock, recorder *events.FakeRecorder, adjust ...func(*controllers.Options)) *fixture {
+	w := &fixture{clock: clock, events: recorder, metrics: prometheus.NewRegistry()}
 	w.client.Client, w.live.Reader = k8s, k8s
 	o := controllers.Options{
 		Client: &w.client, Live: &w.live, Recorder: w.events, Clock: w.clock, Kinds: providers.Kinds(), Metrics: controllers.NewMetrics(w.metrics),
@@ -121,14 +121,14 @@ func withLease(duration time.Duration) func(*controllers.Options) {
 	return func(o *controllers.Options) { o.LeaseDuration = duration }
 }
 
-// pass reconciles ten seconds later, and returns when the next reconciliation is due.
-func (w *world) pass(ctx context.Context) time.Duration {
+// reconcile reconciles ten seconds later, and returns when the next reconciliation is due.
+func (w *fixture) reconcile(ctx context.Context) time.Duration {
 	GinkgoHelper()
-	return w.passAfter(ctx, 10*time.Second)
+	return w.reconcileAfter(ctx, 10*time.Second)
 }
 
-// passAfter reconciles after some time.
-func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
+// reconcileAfter reconciles after some time.
+func (w *fixture) reconcileAfter(ctx context.Context, d time.Duration) time.Duration {
 	GinkgoHelper()
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.fleet.Invalidate()
@@ -138,8 +138,8 @@ func (w *world) passAfter(ctx context.Context, d time.Duration) time.Duration {
 	return result.RequeueAfter
 }
 
-// behind is a client with some stale caches.
-type behind struct {
+// staleCache is a client with some stale caches.
+type staleCache struct {
 	client.Client
 	frozen  []client.ObjectList
 	read    func() // what happens as soon as NodeCatalogs were read once; nil for nothing
@@ -147,7 +147,7 @@ type behind struct {
 }
 
 // freeze makes the caches of some lists stale, by default those of NodeCatalogs.
-func (b *behind) freeze(ctx context.Context, lists ...client.ObjectList) {
+func (b *staleCache) freeze(ctx context.Context, lists ...client.ObjectList) {
 	GinkgoHelper()
 	if len(lists) == 0 {
 		lists = []client.ObjectList{&v1alpha1.NodeCatalogList{}}
@@ -159,7 +159,7 @@ func (b *behind) freeze(ctx context.Context, lists ...client.ObjectList) {
 }
 
 // List reads from the cache.
-func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (b *staleCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	for _, f := range b.frozen {
 		if kindOf(f) == kindOf(list) {
 			reflect.ValueOf(list).Elem().Set(reflect.ValueOf(f.DeepCopyObject()).Elem())
@@ -181,14 +181,14 @@ func kindOf(list client.ObjectList) string {
 }
 
 // Patch counts patches of NodeCatalogs.
-func (b *behind) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+func (b *staleCache) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, ok := o.(*v1alpha1.NodeCatalog); ok {
 		b.patches++
 	}
 	return b.Client.Patch(ctx, o, p, opts...)
 }
 
-func (w *world) drainEvents() []string {
+func (w *fixture) drainEvents() []string {
 	var all []string
 	for {
 		select {
@@ -262,20 +262,20 @@ func entries(ctx context.Context, g Gomega, name string) (map[string]string, str
 	return m, digest
 }
 
-func has(ctx context.Context, name string) map[string]string {
+func entriesOn(ctx context.Context, name string) map[string]string {
 	GinkgoHelper()
 	m, _ := entries(ctx, NewWithT(GinkgoT()), name)
 	return m
 }
 
-// applied reports, as an agent would, that a node applied its NodeCatalog.
-func applied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
+// reportApplied reports, as an agent would, that a node applied its NodeCatalog.
+func reportApplied(ctx context.Context, name string, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
-	appliedAs(ctx, name, nodeCatalog(ctx, NewWithT(GinkgoT()), name), reports...)
+	reportAppliedAs(ctx, name, nodeCatalog(ctx, NewWithT(GinkgoT()), name), reports...)
 }
 
-// appliedAs reports that a node applied an earlier NodeCatalog.
-func appliedAs(ctx context.Context, name string, told *v1alpha1.NodeCatalog, reports ...v1alpha1.ResourceReport) {
+// reportAppliedAs reports that a node applied an earlier NodeCatalog.
+func reportAppliedAs(ctx context.Context, name string, told *v1alpha1.NodeCatalog, reports ...v1alpha1.ResourceReport) {
 	GinkgoHelper()
 	setStatus(ctx, name, func(s *v1alpha1.NodeCatalogStatus) {
 		s.AppliedGeneration, s.AppliedDigest, s.AgentVersion, s.Resources = told.Generation, catalog.Digest(told.Spec), "test", reports
@@ -307,8 +307,8 @@ func statusOf(ctx context.Context, g Gomega, name string) v1alpha1.ResourceStatu
 	return f.Status
 }
 
-// said returns a File's conditions as "Type=Status Reason".
-func said(ctx context.Context, name string) []string {
+// fileConditions returns a File's conditions as "Type=Status Reason".
+func fileConditions(ctx context.Context, name string) []string {
 	GinkgoHelper()
 	var all []string
 	for _, c := range statusOf(ctx, NewWithT(GinkgoT()), name).Conditions {

@@ -68,8 +68,8 @@ func (s site) settles(ctx context.Context, node string, lists int) v1alpha1.Node
 	return nc.Spec
 }
 
-// told returns the writes to NodeCatalogs so far.
-func (s site) told() []string {
+// readMessages returns the writes to NodeCatalogs so far.
+func (s site) readMessages() []string {
 	return slices.DeleteFunc(s.asked.whole("/nodecatalogs"), func(r string) bool { return strings.HasPrefix(r, "GET ") })
 }
 
@@ -96,18 +96,18 @@ func TestUninstallingOneByOneLeavesNodesAsTheyAre(t *testing.T) {
 		}).WithTimeout(soon).Should(ConsistOf(cleanup))
 		s.Expect(s.Delete(ctx, o)).To(Succeed())
 	}
-	s.Eventually(ctx, s.told).WithTimeout(soon).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
+	s.Eventually(ctx, s.readMessages).WithTimeout(soon).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
 	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
 	s.Expect(s.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
-	told := len(s.told())
+	told := len(s.readMessages())
 
 	// A kind of which only deletions that wait for nodes are left.
 	s.kubectl("delete", "crd", "users.fettle.dev")
-	s.Expect(s.told()[told:]).To(BeEmpty())
+	s.Expect(s.readMessages()[told:]).To(BeEmpty())
 
 	// A kind of which nodes have resources.
 	s.kubectl("delete", "crd", "files.fettle.dev")
-	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
 		var nc v1alpha1.NodeCatalog
 		s.Expect(s.Get(ctx, client.ObjectKey{Name: name}, &nc)).To(Succeed())
@@ -117,11 +117,11 @@ func TestUninstallingOneByOneLeavesNodesAsTheyAre(t *testing.T) {
 	// Nodes that join and change meanwhile.
 	s.Expect(s.Create(ctx, node("n3", "web"))).To(Succeed())
 	s.Expect(s.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
-	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 
 	// The other kinds.
 	s.kubectl("delete", "-k", "../config/crd", "--ignore-not-found")
-	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	var nodes corev1.NodeList
 	s.Expect(s.List(ctx, &nodes)).To(Succeed())
 	s.Expect(nodes.Items).To(HaveLen(3))
@@ -138,9 +138,9 @@ func TestUninstallingAtOnceLeavesNodesAsTheyAre(t *testing.T) {
 		s.settles(ctx, name, lists)
 	}
 	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
-	told := len(s.told())
+	told := len(s.readMessages())
 	s.kubectl("delete", "-k", "../config/crd")
-	s.Consistently(ctx, func() []string { return s.told()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 }
 
 func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {

@@ -56,7 +56,7 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 
 // newManager creates a manager as the command does.
 func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
-	cfg.Wrap(asked.note)
+	cfg.Wrap(asked.record)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         caches.Options(),
@@ -88,7 +88,7 @@ var _ = Describe("A running manager", func() {
 		}
 		By("a resource whose ConfigMap is created later")
 		create(ctx, node("web-1", "web"), node("db-1", "db"), file("a", "/a", on("web"), fromConfigMap("motd", "text")))
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Stalled=True MissingSource"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Stalled=True MissingSource"))
 		cm := configMap("motd", "text", "one")
 		create(ctx, cm)
 		eventually("web-1", map[string]string{"File/a": `{"content":"one","path":"/a"}`})
@@ -108,20 +108,20 @@ var _ = Describe("A running manager", func() {
 		eventually("db-1", map[string]string{})
 
 		By("a node reports corrected drift")
-		applied(ctx, "web-1")
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
-		applied(ctx, "web-1",
+		reportApplied(ctx, "web-1")
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=True InSync"))
+		reportApplied(ctx, "web-1",
 			v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Corrective: true, Message: "content changed"},
 			v1alpha1.ResourceReport{Ref: "User/b", State: v1alpha1.StateChanged, Corrective: true, Message: "created"})
-		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(
+		Eventually(ctx, func() []string { return eventNotes(ctx, "NodeCatalog") }).Should(
 			ContainElements("DriftCorrected File/a: content changed; author: unknown", "DriftCorrected User/b: created; author: unknown"))
-		Expect(noted(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
-		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1 (Node web-1)"))
+		Expect(eventNotes(ctx, "File")).To(ContainElements(ContainSubstring("ProblemFound MissingSource"), ContainSubstring("BecameReady")))
+		Eventually(ctx, func() []string { return eventNotes(ctx, "File") }).Should(ContainElement("DriftCorrected drift corrected 1 time on 1 node: web-1 (Node web-1)"))
 
 		By("a node reports drift that it does not correct")
-		applied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateNoop, Corrective: true, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}})
-		Eventually(ctx, func() []string { return noted(ctx, "NodeCatalog") }).Should(ContainElement(`DriftDetected File/a: mode is "0600" and should be "0644"; author: unknown`))
-		Eventually(ctx, func() []string { return noted(ctx, "File") }).Should(
+		reportApplied(ctx, "web-1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateNoop, Corrective: true, Changes: []v1alpha1.PropertyChange{{Property: "mode", Is: "0600", Should: "0644"}}})
+		Eventually(ctx, func() []string { return eventNotes(ctx, "NodeCatalog") }).Should(ContainElement(`DriftDetected File/a: mode is "0600" and should be "0644"; author: unknown`))
+		Eventually(ctx, func() []string { return eventNotes(ctx, "File") }).Should(
 			ContainElement("DriftDetected drift reported, and not corrected because of noop, 1 time on 1 node: web-1 (Node web-1)"))
 
 		By("somebody deletes a Catalog")
@@ -164,7 +164,7 @@ var _ = Describe("A running manager", func() {
 	It("ignores heartbeats of Nodes and unrelated ConfigMaps", func(ctx SpecContext) {
 		_, asked := startManager(false)
 		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
-		Eventually(ctx, func() []string { return said(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
 		Expect(asked.rest(ctx, k8s)).To(Succeed())
 		before := versions(ctx)
 		start := len(asked.whole(""))
@@ -185,10 +185,10 @@ var _ = Describe("A running manager", func() {
 	})
 
 	It("removes nothing from nodes while it cannot read a kind", func(ctx SpecContext) {
-		w := newWorld()
+		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"), user("ann"))
-		w.pass(ctx)
-		Expect(has(ctx, "web-1")).To(HaveLen(3))
+		w.reconcile(ctx)
+		Expect(entriesOn(ctx, "web-1")).To(HaveLen(3))
 		before := versions(ctx)
 
 		asked := &requests{}
@@ -200,7 +200,7 @@ var _ = Describe("A running manager", func() {
 
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
 		asked.refused.Store(nil)
-		Eventually(ctx, func() map[string]string { return has(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
+		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
 	})
 
 	It("works as the elected leader", func(ctx SpecContext) {
@@ -231,8 +231,8 @@ func names(ctx context.Context, list client.ObjectList) []string {
 	return all
 }
 
-// noted returns the events about a kind, as "Reason note", with the Node that they are related to in parentheses.
-func noted(ctx context.Context, kind string) []string {
+// eventNotes returns the events about a kind, as "Reason note", with the Node that they are related to in parentheses.
+func eventNotes(ctx context.Context, kind string) []string {
 	GinkgoHelper()
 	var list eventsv1.EventList
 	Expect(k8s.List(ctx, &list)).To(Succeed())

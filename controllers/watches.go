@@ -112,9 +112,9 @@ func always(handle func(queue)) handler.Funcs {
 	}
 }
 
-// enqueueBatch is for changes by people, of which more may follow.
+// enqueueBatch handles changes by people, which may be one of several.
 func (w *watcher) enqueueBatch(q queue) {
-	w.schedule.noteEdit(w.clock.Now())
+	w.schedule.recordEdit(w.clock.Now())
 	enqueue(q, limits.Debounce)
 }
 
@@ -157,7 +157,7 @@ func (w *watcher) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 			w.schedule.invalidate()
 		}
 		if acting.PlacementChanged(before, now) {
-			w.notePlacements()
+			w.invalidatePlacements()
 		}
 		after := limits.Debounce
 		if !quota.Reconciles.TryAccept() {
@@ -169,7 +169,7 @@ func (w *watcher) onNodeReport(before, now *v1alpha1.NodeCatalog, q queue) {
 
 func (w *watcher) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.NodeQuota) {
 	for _, e := range conditions.NodeEvents(before.Status, now.Status) {
-		w.drift.note(e, now.Name)
+		w.drift.add(e, now.Name)
 		if quota.Events.TryAccept() {
 			conditions.Record(w.recorder, now, e)
 		} else {
@@ -182,7 +182,7 @@ func (w *watcher) recordEvents(before, now *v1alpha1.NodeCatalog, quota limits.N
 func (w *watcher) leaseEvents() handler.EventHandler {
 	observe := func(o client.Object, q queue) {
 		if lease, ok := o.(*coordinationv1.Lease); ok && w.heartbeats.Observe(lease, w.clock.Now()) {
-			w.notePlacements()
+			w.invalidatePlacements()
 			enqueue(q, limits.Debounce)
 		}
 	}

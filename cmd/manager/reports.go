@@ -76,7 +76,7 @@ func writeOpenReports(mgr ctrl.Manager, cfg *rest.Config, s settings, recorder e
 }
 
 // baseOf returns what plans are compared with.
-func baseOf(fleet *controllers.Fleet) reportsapi.Baser {
+func baseOf(fleet *controllers.Fleet) reportsapi.BaseFunc {
 	return func(ctx context.Context) (*planning.Base, error) {
 		base, err := fleet.PlanBase(ctx)
 		if err != nil {

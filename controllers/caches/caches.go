@@ -14,7 +14,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 )
 
-// Options are for the manager that runs a fleet. They leave out of the caches what no
+// Options returns the options of the manager that runs a fleet. They leave out of the caches what no
 // reconciliation reads: managed fields, the data of ConfigMaps and definitions, Secrets that are not exposed to
 // nodes, the attributes in Catalogs, the Leases of other namespaces.
 func Options() cache.Options {

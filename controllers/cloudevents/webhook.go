@@ -137,14 +137,14 @@ func (w *Webhook) Start(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			w.note(err, before)
+			w.recordResult(err, before)
 			before = err
 		}
 	}
 }
 
-// note counts the result of an event, and logs it unless it is that of the event before.
-func (w *Webhook) note(err, before error) {
+// recordResult counts the result of an event, and logs it unless the event before had the same.
+func (w *Webhook) recordResult(err, before error) {
 	result := "sent"
 	switch {
 	case err != nil && before == nil:

@@ -61,8 +61,8 @@ func (r *receiver) received() []string {
 	return append([]string{}, r.requests...)
 }
 
-// A world is a webhook with its receiver.
-type world struct {
+// A fixture is a webhook with its receiver.
+type fixture struct {
 	*cloudevents.Webhook
 	*receiver
 	clock    *clocktesting.FakeClock
@@ -71,9 +71,9 @@ type world struct {
 	log      *strings.Builder
 }
 
-func newWorld(t *testing.T, statuses ...int) *world {
+func newFixture(t *testing.T, statuses ...int) *fixture {
 	t.Helper()
-	w := &world{
+	w := &fixture{
 		receiver: &receiver{statuses: statuses, ids: map[string]bool{}}, registry: prometheus.NewRegistry(), cluster: events.NewFakeRecorder(2000), log: &strings.Builder{},
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
@@ -95,7 +95,7 @@ func newWorld(t *testing.T, statuses ...int) *world {
 }
 
 // start sends until the test ends.
-func (w *world) start(t *testing.T) (stop func()) {
+func (w *fixture) start(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -105,7 +105,7 @@ func (w *world) start(t *testing.T) (stop func()) {
 	return stop
 }
 
-func (w *world) record(n int) {
+func (w *fixture) record(n int) {
 	f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: "motd", UID: "u"}}
 	node := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "web-1"}
 	for i := range n {
@@ -114,7 +114,7 @@ func (w *world) record(n int) {
 }
 
 // results waits until a number of events is done with, and returns how.
-func (w *world) results(t *testing.T, n int) string {
+func (w *fixture) results(t *testing.T, n int) string {
 	t.Helper()
 	var all string
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) {
@@ -145,7 +145,7 @@ const event = `POST application/cloudevents+json; charset=UTF-8 {"data":{"action
 func TestEventsAreSentAsCloudEvents(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t, http.StatusNoContent)
+	w := newFixture(t, http.StatusNoContent)
 	w.start(t)
 	w.record(1)
 	if got := w.results(t, 1); got != "sent 1;" {
@@ -159,7 +159,7 @@ func TestEventsAreSentAsCloudEvents(t *testing.T) {
 	}
 }
 
-func TestEventsAreSentAgainIfThatMayHelp(t *testing.T) {
+func TestEventsAreRetriedAfterTemporaryErrors(t *testing.T) {
 	t.Parallel()
 
 	for name, c := range map[string]struct {
@@ -175,7 +175,7 @@ func TestEventsAreSentAgainIfThatMayHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorld(t, c.statuses...)
+			w := newFixture(t, c.statuses...)
 			stop := w.start(t)
 			w.record(1)
 			got := w.results(t, 1)
@@ -190,10 +190,10 @@ func TestEventsAreSentAgainIfThatMayHelp(t *testing.T) {
 	}
 }
 
-func TestWebhookThatHangsDelaysNothing(t *testing.T) {
+func TestHangingWebhookDoesNotDelayTheManager(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t, http.StatusOK)
+	w := newFixture(t, http.StatusOK)
 	w.record(1500) // nothing is sent yet
 	if got := w.results(t, 500); got != "dropped 500;" || len(w.cluster.Events) != 1500 {
 		t.Errorf("%s; %d are recorded in the cluster", got, len(w.cluster.Events))

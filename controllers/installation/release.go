@@ -33,7 +33,7 @@ const (
 	writers      = 16 // concurrent requests
 )
 
-// Release is for a manager that has stopped. If it is being uninstalled, Release removes the
+// Release must be called by a manager that has stopped. If it is being uninstalled, Release removes the
 // finalizers of all resources, reports that nodes are left as they are, and stops protecting the
 // ServiceAccount and the permissions. Otherwise it does nothing. managed is nil if the manager was never the leader.
 func (i *Installation) Release(ctx context.Context, managed *Managed) error {

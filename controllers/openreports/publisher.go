@@ -118,7 +118,7 @@ func (p *Publisher) Publish(ctx context.Context) time.Duration {
 	return wait
 }
 
-// errNoRight is for a manager that may not write any report, in contrast to a report that a policy of the cluster forbids.
+// errNoRight means that the manager may not write any report, as opposed to one that a policy of the cluster forbids.
 var errNoRight = errors.New("the right is missing")
 
 // remedy says what to do about an error.
@@ -191,7 +191,7 @@ type document struct {
 	text        []byte
 }
 
-// outdated returns the reports that differ from what was written, and forgets those of nodes that are gone.
+// outdated returns the reports that differ from what was written, and forgets reports of nodes that are gone.
 func (p *Publisher) outdated(all []v1alpha1.NodeCatalog, now time.Time) (documents []document, err error) {
 	current := make(map[string]string, len(all))
 	for i := range all {
@@ -224,7 +224,7 @@ func encode(r clusterReport) (document, error) {
 	return document{r.Name, string(ownerOf(r.OwnerReferences)) + digest, text}, err
 }
 
-// maxFailures is how many writes may fail in one pass. What was not tried is tried in the next one, as is what failed.
+// maxFailures is how many writes may fail before the others wait for the next attempt, which also repeats what failed.
 const maxFailures = 20
 
 // write writes reports, as long as that is likely to succeed. One that is rejected does not keep others from being written.

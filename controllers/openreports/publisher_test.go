@@ -45,10 +45,10 @@ func drifting() v1alpha1.NodeCatalogStatus {
 	}
 }
 
-func TestAReportHasWhatDriftedFailedOrDiffers(t *testing.T) {
+func TestReportListsDriftFailuresAndDifferences(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.define()
 	w.permit()
 	nc := w.node("web-1", drifting())
@@ -149,7 +149,7 @@ func TestAReportHasWhatDriftedFailedOrDiffers(t *testing.T) {
 func TestReportsAreWrittenOnlyWhenTheyChange(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.define()
 	w.permit()
 	const nodes = 300
@@ -204,7 +204,7 @@ func TestReportsAreWrittenOnlyWhenTheyChange(t *testing.T) {
 }
 
 // deleteReport deletes a report.
-func deleteReport(w *world, name string) {
+func deleteReport(w *fixture, name string) {
 	w.Helper()
 	r := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	r.SetGroupVersionKind(upstream.SchemeGroupVersion.WithKind("ClusterReport"))
@@ -213,10 +213,10 @@ func deleteReport(w *world, name string) {
 	}
 }
 
-func TestAReportBelongsToOneNodeForItsLife(t *testing.T) {
+func TestReportIsReplacedWithItsNode(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.define()
 	w.permit()
 	old := w.node("web-1", drifting())
@@ -253,7 +253,7 @@ func TestAReportBelongsToOneNodeForItsLife(t *testing.T) {
 func TestAMissingDefinitionOrRightIsReportedOnce(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.node("web-1", drifting())
 	const event = "Warning ReportsNotWritten "
 	w.publish(0, 5*time.Minute)
@@ -280,7 +280,7 @@ func TestAMissingDefinitionOrRightIsReportedOnce(t *testing.T) {
 func TestAReportThatTheClusterRejectsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.define()
 	w.permit()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -340,7 +340,7 @@ spec: {policyName: deny, validationActions: [Deny]}
 func TestHostileStatusesMakeBoundedReports(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.define()
 	w.permit()
 	status := v1alpha1.NodeCatalogStatus{Counts: &v1alpha1.RunCounts{Total: -5, InSync: -7, Failed: 1 << 30}}

@@ -137,7 +137,7 @@ func nodeResults(nc *v1alpha1.NodeCatalog) (all []result) {
 	return all
 }
 
-// stateResults are those of resources that are not in sync.
+// stateResults returns the results of resources that are not in sync.
 func stateResults(nc *v1alpha1.NodeCatalog, drifted map[v1alpha1.ReportedRef]v1alpha1.DriftRecord) (all []result) {
 	for _, report := range nc.Status.Resources {
 		r := about(report.Ref)
@@ -165,7 +165,7 @@ func stateResults(nc *v1alpha1.NodeCatalog, drifted map[v1alpha1.ReportedRef]v1a
 	return all
 }
 
-// correctedResults are those of resources that drifted and are in sync, as far as the node reports.
+// correctedResults returns the results of resources that drifted and are in sync, as far as the node reports.
 func correctedResults(nc *v1alpha1.NodeCatalog, drifted map[v1alpha1.ReportedRef]v1alpha1.DriftRecord) (all []result) {
 	for ref, d := range drifted {
 		if !d.Corrected {
@@ -208,7 +208,7 @@ func details(properties []string, d v1alpha1.DriftRecord, drifted bool) map[stri
 }
 
 // summarize counts each resource once. Those that drifted and were corrected are warnings, and not passed. Those of a silent node are
-// errors, because nobody knows their state, and those of a disabled one are skipped.
+// errors, because nobody knows their state, and resources of a disabled one are skipped.
 func summarize(c nodestate.Counts, results []result) (s summary) {
 	corrected := 0
 	for _, r := range results {

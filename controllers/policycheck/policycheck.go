@@ -130,7 +130,7 @@ func problem(shipped *admissionregistrationv1.ValidatingAdmissionPolicy, policie
 	return reason
 }
 
-// missingActions are those of Deny and Audit that do not follow when some request violates a policy.
+// missingActions returns which of Deny and Audit no binding of a policy requests.
 func missingActions(name string, bindings []admissionregistrationv1.ValidatingAdmissionPolicyBinding) []string {
 	var missing []string
 	for _, action := range []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny, admissionregistrationv1.Audit} {

@@ -30,7 +30,7 @@ type (
 	binding = admissionregistrationv1.ValidatingAdmissionPolicyBinding
 )
 
-func TestPoliciesThatAreNotInForceAreReported(t *testing.T) {
+func TestInactivePoliciesAreReported(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)
@@ -111,7 +111,7 @@ func TestPoliciesThatAreNotInForceAreReported(t *testing.T) {
 	})
 }
 
-func TestAManagerThatMayNotReadPoliciesSaysSo(t *testing.T) {
+func TestMissingRightToReadPoliciesIsReported(t *testing.T) {
 	t.Parallel()
 
 	cfg, _ := controlplane.Start(t)

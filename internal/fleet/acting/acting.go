@@ -20,13 +20,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Node is what is known of a node.
-type Node struct {
+// An Observation is what is known of a node.
+type Observation struct {
 	Spec       v1alpha1.NodeCatalogSpec // as it was written last
 	Generation int64                    // of Spec
 	Applied    bool                     // the node reports that it has applied Spec
 	Reported   *v1alpha1.NodeCatalog    // required
-	// Silence is that of its agent, nil if it is heard.
+	// Silence of its agent, nil if it is heard.
 	Silence *heartbeat.Silence
 	// Nodes is the number of all nodes, and MaxPercent how many of them may fall silent at once before others take
 	// over from none of them; one always may.
@@ -35,12 +35,12 @@ type Node struct {
 
 // Placement returns what a node means for placements, and when that changes because time passes, 0 for never. deadline returns the
 // time limit of the programs of a kind, and false if the kind is not Remote.
-func (n Node) Placement(deadline func(kind string) (time.Duration, bool)) (is placement.Candidate, next time.Duration) {
+func (n Observation) Placement(deadline func(kind string) (time.Duration, bool)) (is placement.Candidate, next time.Duration) {
 	eligible, confirmed := n.state()
 	is = placement.Candidate{Eligible: eligible, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 	var wait limits.Wait
 	if n.Silence != nil {
-		is.StaysActing, is.Held = n.keeps()
+		is.StaysActing, is.Held = n.staysActing()
 		wait.Add(n.Silence.Duration - n.Silence.For)
 	}
 	for _, e := range n.Spec.Entries {
@@ -64,16 +64,16 @@ func (n Node) Placement(deadline func(kind string) (time.Duration, bool)) (is pl
 
 // state returns whether the node is eligible, and whether it has confirmed that it does what Spec says. An agent whose runs are disabled
 // does nothing, and obeys the newest Spec that it has seen once they are enabled.
-func (n Node) state() (eligible, confirmed bool) {
+func (n Observation) state() (eligible, confirmed bool) {
 	_, disabled := nodestatus.Disabled(n.Reported)
 	eligible = n.Reported.Status.AgentVersion != "" && n.Silence == nil && !disabled
 	return eligible, n.Applied || disabled && n.Reported.Status.ObservedGeneration >= n.Generation
 }
 
-// keeps returns whether a silent node stays the acting one, and why if that does not end by itself. It does for another duration of its
+// staysActing returns whether a silent node stays the acting one, and why if that does not end by itself. It does for another duration of its
 // Lease, after which all agents that stopped renewing at the same time are known, and for as long as too many of them did:
 // an attacker who delays the requests of agents must not get their roles and secrets.
-func (n Node) keeps() (keeps bool, held string) {
+func (n Observation) staysActing() (keeps bool, held string) {
 	if s := n.Silence; s.With > 1 && s.With*100 > n.Nodes*n.MaxPercent {
 		return true, fmt.Sprintf("the agents of %d of %s fell silent at about the same time", s.With, text.Count(n.Nodes, "node"))
 	}
@@ -81,7 +81,7 @@ func (n Node) keeps() (keeps bool, held string) {
 }
 
 // withheld returns whether a node has stopped acting for a resource that is withheld from it.
-func (n Node) withheld(confirmed bool, limit time.Duration) placement.Assignment {
+func (n Observation) withheld(confirmed bool, limit time.Duration) placement.Assignment {
 	if confirmed || n.Silence != nil && n.Silence.For >= limit {
 		return placement.Stopped
 	}

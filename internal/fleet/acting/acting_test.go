@@ -15,7 +15,7 @@ import (
 
 func remote(kind string) (time.Duration, bool) { return 2 * time.Minute, kind == "DNSZone" }
 
-// silence returns that of an agent whose Lease lasts a minute.
+// silence returns the silence of an agent whose Lease lasts a minute.
 func silence(since time.Duration, with int) *heartbeat.Silence {
 	return &heartbeat.Silence{For: since, Duration: time.Minute, With: with}
 }
@@ -41,19 +41,19 @@ func TestPlacement(t *testing.T) {
 		Withheld: []v1alpha1.Withheld{{Ref: "DNSZone/stops"}, {Ref: "File/withheld"}},
 	}
 	for name, tt := range map[string]struct {
-		node     acting.Node
+		node     acting.Observation
 		eligible bool
 		stops    placement.Assignment
 		next     time.Duration
 	}{
-		"a node without an agent":               {acting.Node{Reported: &v1alpha1.NodeCatalog{}}, false, placement.Stopping, 0},
-		"a node that has yet to apply":          {acting.Node{Reported: reports(1)}, true, placement.Stopping, 0},
-		"a node that has applied":               {acting.Node{Reported: reports(2), Applied: true}, true, placement.Stopped, 0},
-		"a node that has become silent":         {acting.Node{Reported: reports(1), Silence: silence(90*time.Second, 1)}, false, placement.Stopping, 30 * time.Second},
-		"a node whose programs have ended":      {acting.Node{Reported: reports(1), Silence: silence(2*time.Minute, 1)}, false, placement.Stopped, 0},
-		"a disabled node that has yet to see":   {acting.Node{Reported: reports(1, disabled)}, false, placement.Stopping, 0},
-		"a disabled node that knows of it":      {acting.Node{Reported: reports(2, disabled)}, false, placement.Stopped, 0},
-		"an enabled node that only knows of it": {acting.Node{Reported: reports(2)}, true, placement.Stopping, 0},
+		"a node without an agent":               {acting.Observation{Reported: &v1alpha1.NodeCatalog{}}, false, placement.Stopping, 0},
+		"a node that has yet to apply":          {acting.Observation{Reported: reports(1)}, true, placement.Stopping, 0},
+		"a node that has applied":               {acting.Observation{Reported: reports(2), Applied: true}, true, placement.Stopped, 0},
+		"a node that has become silent":         {acting.Observation{Reported: reports(1), Silence: silence(90*time.Second, 1)}, false, placement.Stopping, 30 * time.Second},
+		"a node whose programs have ended":      {acting.Observation{Reported: reports(1), Silence: silence(2*time.Minute, 1)}, false, placement.Stopped, 0},
+		"a disabled node that has yet to see":   {acting.Observation{Reported: reports(1, disabled)}, false, placement.Stopping, 0},
+		"a disabled node that knows of it":      {acting.Observation{Reported: reports(2, disabled)}, false, placement.Stopped, 0},
+		"an enabled node that only knows of it": {acting.Observation{Reported: reports(2)}, true, placement.Stopping, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +89,7 @@ func TestTakeoverFromSilentNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, next := acting.Node{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Placement(remote)
+			got, next := acting.Observation{Reported: reports(1), Silence: tt.silence, Nodes: tt.nodes, MaxPercent: 20}.Placement(remote)
 			want := placement.Candidate{Eligible: tt.silence == nil, StaysActing: tt.keeps, Held: tt.held, Assignments: map[v1alpha1.ResourceRef]placement.Assignment{}}
 			if diff := cmp.Diff(want, got); diff != "" || next != tt.next {
 				t.Errorf("next in %s, want %s; (-want +got):\n%s", next, tt.next, diff)

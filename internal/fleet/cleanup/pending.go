@@ -54,7 +54,7 @@ func Pending(removed []v1alpha1.ResourceRef, finalized map[v1alpha1.ResourceRef]
 // gone. applied says whether the node has applied the spec that the list is from.
 func Unfinished(list []v1alpha1.CleanupRef, status v1alpha1.NodeCatalogStatus, applied bool, finalized map[v1alpha1.ResourceRef]types.UID) (refs []v1alpha1.ResourceRef) {
 	for _, e := range list {
-		done := applied && status.Omitted == 0 && trouble(e.Ref, status).ResourceState == ""
+		done := applied && status.Omitted == 0 && reportedProblem(e.Ref, status).ResourceState == ""
 		if finalized[e.Ref] == e.UID && !done {
 			refs = append(refs, e.Ref)
 		}

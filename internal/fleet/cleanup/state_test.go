@@ -17,7 +17,7 @@ type sight struct {
 	Had, Held, Silent bool
 }
 
-func TestDeletionWaitsForNodesThatMayHaveSomethingLeft(t *testing.T) {
+func TestDeletionWaitsForNodesThatMayNotHaveCleanedUp(t *testing.T) {
 	t.Parallel()
 
 	reported := v1alpha1.NodeCatalogStatus{AgentVersion: "1"}
@@ -68,7 +68,7 @@ func TestDeletionWaitsForNodesThatMayHaveSomethingLeft(t *testing.T) {
 			why := map[bool]*v1alpha1.Held{true: {
 				Since: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Resources: []v1alpha1.ResourceRef{"File/a", "File/c", "File/d"}, Omitted: 8,
 			}}[tt.sight.Held]
-			got := cleanup.State("File/a", cleanup.Node{
+			got := cleanup.State("File/a", cleanup.Observation{
 				Status: tt.node, Had: tt.sight.Had, Held: why, Silent: tt.sight.Silent,
 				Progress: nodestatus.Progress{All: tt.sight.All, Some: [][]v1alpha1.ResourceRef{{tt.sight.Some}}},
 			})
@@ -79,7 +79,7 @@ func TestDeletionWaitsForNodesThatMayHaveSomethingLeft(t *testing.T) {
 	}
 }
 
-func TestDeselectedExplainsWhichNodesHaveSomethingLeft(t *testing.T) {
+func TestDeselectedNamesNodesThatHaveYetToCleanUp(t *testing.T) {
 	t.Parallel()
 
 	var none *cleanup.Waiting

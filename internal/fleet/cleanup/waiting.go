@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Node is what is known of a node and a resource that is being deleted.
-type Node struct {
+// An Observation is what is known of a node and a resource that is being deleted.
+type Observation struct {
 	Status   v1alpha1.NodeCatalogStatus
 	Progress nodestatus.Progress
 	Had      bool           // its spec contains the resource, or it has yet to clean up
@@ -27,11 +27,11 @@ type Node struct {
 
 // State returns the state of a deleted resource on a node, the zero State if nothing of it can be
 // left there: the node never had it, or never reported at all.
-func State(ref v1alpha1.ResourceRef, n Node) nodestatus.State {
+func State(ref v1alpha1.ResourceRef, n Observation) nodestatus.State {
 	if !n.Had || n.Status.AgentVersion == "" && n.Status.AppliedDigest == "" {
 		return nodestatus.State{}
 	}
-	s := trouble(ref, n.Status)
+	s := reportedProblem(ref, n.Status)
 	if message := n.pending(ref); s.ResourceState == "" && message != "" {
 		s = nodestatus.State{ResourceState: v1alpha1.StatePending, Message: message}
 	}
@@ -41,8 +41,8 @@ func State(ref v1alpha1.ResourceRef, n Node) nodestatus.State {
 	return s
 }
 
-// trouble returns the state that a node reports of a resource unless that is healthy.
-func trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodestatus.State {
+// reportedProblem returns the state that a node reports for a resource; the zero State if it is healthy.
+func reportedProblem(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodestatus.State {
 	s := nodestatus.Reported(ref, status)
 	switch {
 	case nodestatus.Healthy(s.ResourceState):
@@ -53,8 +53,8 @@ func trouble(ref v1alpha1.ResourceRef, status v1alpha1.NodeCatalogStatus) nodest
 	return s
 }
 
-// pending explains why a resource may be left on a node that reports no trouble with it.
-func (n Node) pending(ref v1alpha1.ResourceRef) string {
+// pending explains why a resource may be left on a node that reports no problem with it.
+func (n Observation) pending(ref v1alpha1.ResourceRef) string {
 	switch {
 	case n.Held != nil:
 		return nodestatus.HeldMessage(*n.Held)

@@ -326,7 +326,7 @@ func TestResourceEvents(t *testing.T) {
 		want        []string
 	}{
 		"the first status that is ready":              {v1alpha1.ResourceStatus{}, inSync, []string{"Normal BecameReady 1 of 1 nodes in sync"}},
-		"the begin of a rollout causes none":          {inSync, pending, nil},
+		"the start of a rollout causes none":          {inSync, pending, nil},
 		"a rollout that ends well":                    {pending, inSync, []string{"Normal BecameReady 1 of 1 nodes in sync"}},
 		"a node that fails":                           {inSync, failed, []string{"Warning NoLongerReady 0 of 1 nodes in sync, 1 failed"}},
 		"a node that fails, and is known":             {inSync, onNode, []string{"Warning NoLongerReady 0 of 1 nodes in sync, 1 failed; n1: disk full (v1 Node n1)"}},

@@ -93,7 +93,7 @@ func stalledEvents(was, is metav1.Condition) []Event {
 	return nil
 }
 
-// readyEvents leaves out the begin of a rollout and of a deletion: someone asked for them.
+// readyEvents leaves out the start of a rollout and of a deletion: someone asked for them.
 func readyEvents(was, is metav1.Condition, samples []v1alpha1.NodeSample) []Event {
 	switch {
 	case isTrue(is) && !isTrue(was):

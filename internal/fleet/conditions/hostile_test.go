@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/hostile"
 )
 
-func TestEventsOfALyingNodeArePrintable(t *testing.T) {
+func TestEventsOfAHostileNodeArePrintable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
 		now := v1alpha1.NodeCatalogStatus{Resources: []v1alpha1.ResourceReport{

@@ -34,12 +34,12 @@ type Loss struct {
 	Refs  []v1alpha1.ResourceRef
 }
 
-// A Fleet is what a budget depends on.
-type Fleet struct {
+// An Input is what a decision depends on, besides the losses and the budget.
+type Input struct {
 	Now        time.Time
 	Nodes      int // that have a NodeCatalog
 	MaxPercent int // of them that may lose resources; one node always may
-	// UID returns that of a resource.
+	// UID returns the UID of a resource.
 	UID func(v1alpha1.ResourceRef) types.UID
 	// Confirmation is the value of the annotation confirm-deselection of the Fleet, "" for none.
 	Confirmation string
@@ -55,7 +55,7 @@ type Budget struct {
 
 // Decide returns which losses are held, and the budget after that, which takes the other losses as done. All are held until the
 // hold is confirmed, or until few enough nodes are left.
-func (b Budget) Decide(losses []Loss, f Fleet) (Hold, Budget) {
+func (b Budget) Decide(losses []Loss, f Input) (Hold, Budget) {
 	next := Budget{decided: true, resumed: b.resumed, first: b.firstWithin(quarantine, f.Now)}
 	if !b.decided {
 		next.resumed = endOfHold(losses)

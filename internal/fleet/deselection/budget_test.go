@@ -23,8 +23,8 @@ type (
 var start = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
 // fleet returns one with so many nodes, at a minute after the start, with a confirmation.
-func fleet(nodes, minute int, confirmation string) deselection.Fleet {
-	return deselection.Fleet{
+func fleet(nodes, minute int, confirmation string) deselection.Input {
+	return deselection.Input{
 		Now: start.Add(time.Duration(minute) * time.Minute), Nodes: nodes, MaxPercent: deselection.DefaultMaxPercent,
 		UID:          func(r ref) types.UID { return types.UID(r) },
 		Confirmation: confirmation,
@@ -47,12 +47,12 @@ func numbered(from, to int) (nodes []string) {
 }
 
 // decide returns the nodes that are held, sorted, and messages by resource.
-func decide(b *deselection.Budget, losses []deselection.Loss, f deselection.Fleet) ([]string, map[ref]string) {
+func decide(b *deselection.Budget, losses []deselection.Loss, f deselection.Input) ([]string, map[ref]string) {
 	held, messages, _ := decideHold(b, losses, f)
 	return held, messages
 }
 
-func decideHold(b *deselection.Budget, losses []deselection.Loss, f deselection.Fleet) ([]string, map[ref]string, deselection.Hold) {
+func decideHold(b *deselection.Budget, losses []deselection.Loss, f deselection.Input) ([]string, map[ref]string, deselection.Hold) {
 	hold, next := b.Decide(losses, f)
 	*b = next
 	var held []string
@@ -143,7 +143,7 @@ func TestMessagesFitTheSchema(t *testing.T) {
 	for i := range 100 {
 		losses = append(losses, deselection.Loss{Node: fmt.Sprintf("n%03d-%s", i, strings.Repeat("x", 240)), State: "1", Refs: many})
 	}
-	hold, _ := deselection.Budget{}.Decide(losses, deselection.Fleet{Now: start, Nodes: 5000, UID: func(ref) types.UID { return "" }})
+	hold, _ := deselection.Budget{}.Decide(losses, deselection.Input{Now: start, Nodes: 5000, UID: func(ref) types.UID { return "" }})
 	if s := hold.Status(); len(s.Message) > 1024 || !strings.HasSuffix(s.Message, "="+hold.Token+" --overwrite") {
 		t.Errorf("%d bytes: %s", len(s.Message), s.Message)
 	}
@@ -187,7 +187,7 @@ func TestLossesCountForTenMinutes(t *testing.T) {
 }
 
 // A manager that takes over does not know which nodes lost resources before the hold.
-func TestHoldGoesOnAfterARestart(t *testing.T) {
+func TestHoldContinuesAfterARestart(t *testing.T) {
 	t.Parallel()
 
 	var b deselection.Budget
@@ -224,7 +224,7 @@ func TestHoldGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-func TestTokenConfirmsOneHoldOnly(t *testing.T) {
+func TestTokenConfirmsOnlyItsHold(t *testing.T) {
 	t.Parallel()
 
 	var b deselection.Budget

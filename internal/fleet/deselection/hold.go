@@ -78,7 +78,7 @@ func (h Hold) Status() *v1alpha1.HeldDeselection {
 	}
 }
 
-// maxNames bounds the names of nodes in a message, in bytes: that of the Fleet has at most 1024.
+// maxNames bounds the names of nodes in a message, in bytes: the Fleet's message has at most 1024.
 const maxNames = 512
 
 // explain names nodes, and the command that confirms the whole hold.

@@ -129,7 +129,7 @@ func losses(before, now compiler.Input) (lost map[string][]v1alpha1.ResourceRef,
 	return lost, had, has
 }
 
-func TestLossesAreUneditedResourcesThatANodeHadAndWillNotHave(t *testing.T) {
+func TestOnlyUneditedResourcesThatANodeLosesAreLosses(t *testing.T) {
 	t.Parallel()
 
 	found := 0

@@ -9,7 +9,7 @@ type Contest struct {
 	By    *v1alpha1.Author // the last author there; nil if unknown
 }
 
-// Contest returns that of a resource on the nodes that it selects, which are sorted; nil if there is none. A node counts only
+// Contest returns the contest over a resource on the nodes that it selects, which are sorted; nil if there is none. A node counts only
 // while it is heard: otherwise, nobody knows whether the contest is over.
 func (r *Records) Contest(ref v1alpha1.ResourceRef, selected []string, heard func(node string) bool) *Contest {
 	of := r.byRef[v1alpha1.ReportedRef(ref)]

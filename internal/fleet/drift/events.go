@@ -27,8 +27,8 @@ type Summary struct {
 	last    map[v1alpha1.ResourceRef]time.Time      // when the resource last got an event
 }
 
-// Note adds drift of a resource on a node.
-func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
+// Add adds drift of a resource on a node.
+func (s *Summary) Add(ref v1alpha1.ResourceRef, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending == nil {
@@ -43,16 +43,16 @@ func (s *Summary) Note(ref v1alpha1.ResourceRef, node string) {
 	s.pending[ref][node]++
 }
 
-// A Note says where a resource drifted, such as "3 times on 2 nodes: web-1, web-2", and names one of the nodes.
-type Note struct{ Where, Node string }
+// An Occurrence says where a resource drifted, such as "3 times on 2 nodes: web-1, web-2", and names one of the nodes.
+type Occurrence struct{ Where, Node string }
 
-// Due returns the notes of the events that are due, by resource, and when the next one is; 0 for
+// Due returns the occurrences that are due for an event, by resource, and when the next one is; 0 for
 // none. selected has the nodes that each resource selects, sorted.
-func (s *Summary) Due(now time.Time, selected map[v1alpha1.ResourceRef][]string) (notes map[v1alpha1.ResourceRef]Note, next time.Duration) {
+func (s *Summary) Due(now time.Time, selected map[v1alpha1.ResourceRef][]string) (due map[v1alpha1.ResourceRef]Occurrence, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.last, func(_ v1alpha1.ResourceRef, at time.Time) bool { return now.Sub(at) >= Period })
-	notes = map[v1alpha1.ResourceRef]Note{}
+	due = map[v1alpha1.ResourceRef]Occurrence{}
 	for ref, nodes := range s.pending {
 		maps.DeleteFunc(nodes, func(node string, _ int) bool { return !selects(selected[ref], node) })
 		if at, recent := s.last[ref]; recent && len(nodes) > 0 {
@@ -63,18 +63,18 @@ func (s *Summary) Due(now time.Time, selected map[v1alpha1.ResourceRef][]string)
 		}
 		delete(s.pending, ref)
 		if len(nodes) > 0 {
-			notes[ref], s.last[ref] = describe(nodes), now
+			due[ref], s.last[ref] = describe(nodes), now
 		}
 	}
-	return notes, next
+	return due, next
 }
 
-func describe(nodes map[string]int) Note {
+func describe(nodes map[string]int) Occurrence {
 	times := 0
 	for _, n := range nodes {
 		times += n
 	}
 	names := slices.Sorted(maps.Keys(nodes))
 	where := fmt.Sprintf("%s on %s: %s", text.Count(times, "time"), text.Count(len(nodes), "node"), text.ListOf(len(names), names[:min(len(names), maxNodes)]))
-	return Note{where, names[0]}
+	return Occurrence{where, names[0]}
 }

@@ -24,7 +24,7 @@ type Records struct {
 type resource struct {
 	seen      map[string]seen
 	contended map[string]bool // nodes
-	// sum is that of the nodes of, which have the address of their first name; nil if it is outdated.
+	// sum is the sum for the nodes of, which are identified by the address of their first name; nil if it is outdated.
 	sum *v1alpha1.ResourceDrift
 	of  *string
 }
@@ -115,7 +115,7 @@ func (r *Records) Retain(exists func(node string) bool) {
 	}
 }
 
-// Of returns the sum of the records of a resource, nil if there is none. Only those of the nodes that it
+// Of returns the sum of the records of a resource, nil if there is none. Only records of the nodes that it
 // selects count, which are sorted, and must be the same slice until they change.
 func (r *Records) Of(ref v1alpha1.ResourceRef, selected []string) *v1alpha1.ResourceDrift {
 	of := r.byRef[v1alpha1.ReportedRef(ref)]
@@ -150,7 +150,7 @@ func sum(all map[string]seen, selected []string) *v1alpha1.ResourceDrift {
 }
 
 // selects reports whether a node is among those that a resource selects, which are sorted. What other nodes report about the
-// resource is dropped: an agent may lie about any resource, but affects only those of its own node.
+// resource is dropped: an agent may lie about any resource, but affects only the records of its own node.
 func selects(selected []string, node string) bool {
 	_, found := slices.BinarySearch(selected, node)
 	return found

@@ -62,7 +62,7 @@ func TestRecordsFollowWhatNodesReport(t *testing.T) {
 	expect(t, &r, "File/a", all, nil)
 }
 
-func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
+func TestOnlySelectedNodesThatAreHeardContest(t *testing.T) {
 	t.Parallel()
 
 	var r drift.Records
@@ -103,7 +103,7 @@ func TestContestsAreThoseOfSelectedNodesThatAreHeard(t *testing.T) {
 	expect(all, nil)
 }
 
-func TestDriftIsNotSeenInTheFuture(t *testing.T) {
+func TestDriftInTheFutureIsDatedNow(t *testing.T) {
 	t.Parallel()
 
 	var r drift.Records

@@ -39,7 +39,7 @@ type Kinds struct {
 
 // A Snapshot is what a cluster has at one time.
 type Snapshot struct {
-	// Kinds are those of the types that are ready.
+	// Kinds are the kinds of the types that are ready.
 	Kinds []resource.Kind
 	// External has all kinds whose resources can be read, also those that are not ready.
 	External map[string]compiler.ExternalKind

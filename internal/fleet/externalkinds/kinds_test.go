@@ -100,7 +100,7 @@ func refs(s *externalkinds.Snapshot) (all []v1alpha1.ResourceRef) {
 	return all
 }
 
-func TestADefinitionThatCannotBeUsedIsACondition(t *testing.T) {
+func TestAnUnusableDefinitionSetsACondition(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {

@@ -137,11 +137,11 @@ func (m *Monitor) Silent(node string) bool {
 	return m.leases[node].silent
 }
 
-// A Silence is that of one agent.
+// A Silence is the silence of one agent.
 type Silence struct {
 	// For is the time since its Lease expired, by the manager's clock.
 	For time.Duration
-	// Duration is that of its Lease.
+	// Duration is the duration of its Lease.
 	Duration time.Duration
 	// With is the number of silent agents whose last heartbeat was within Together of its own, itself included.
 	With int

@@ -120,7 +120,7 @@ func TestSilentNodeIsBackOnce(t *testing.T) {
 	}
 }
 
-func TestManagerThatStartsKnowsMarkedNodes(t *testing.T) {
+func TestMonitorStartsWithMarkedNodes(t *testing.T) {
 	t.Parallel()
 
 	var before heartbeat.Monitor

@@ -25,8 +25,8 @@ type BatchWindow struct {
 	first, last time.Time
 }
 
-// Note adds a change.
-func (b *BatchWindow) Note(now time.Time) {
+// Extend adds a change, which keeps the window open or opens it.
+func (b *BatchWindow) Extend(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now.Sub(b.last) >= Debounce {

@@ -22,18 +22,18 @@ func TestBatchWindowClosesAfterAPauseOrTwoSeconds(t *testing.T) {
 	}
 	now := start
 	for now.Before(start.Add(1950 * time.Millisecond)) {
-		b.Note(now)
+		b.Extend(now)
 		if left := b.Left(now); left <= 0 || left > limits.Debounce {
 			t.Fatalf("after %s it closes in %s", now.Sub(start), left)
 		}
 		now = now.Add(50 * time.Millisecond)
 	}
-	b.Note(now)
+	b.Extend(now)
 	if left := b.Left(start.Add(2 * time.Second)); left != 0 {
 		t.Errorf("after two seconds of changes it closes in %s", left)
 	}
 	now = now.Add(time.Second)
-	b.Note(now)
+	b.Extend(now)
 	if left := b.Left(now.Add(60 * time.Millisecond)); left != 40*time.Millisecond {
 		t.Errorf("a new batch closes in %s, want 40ms", left)
 	}

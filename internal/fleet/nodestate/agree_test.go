@@ -58,7 +58,7 @@ func counted(t *testing.T) (v1alpha1.FleetNodes, overview.Status, string) {
 	return fleetCounts.Status(&drift.Records{}, v1alpha1.FleetStatus{}, now).Nodes, overview.StatusOf(f.nodes, now), w.Body.String()
 }
 
-func TestManagerCommandLineAndPageCountAlike(t *testing.T) {
+func TestManagerCommandLineAndPageAgreeOnNodes(t *testing.T) {
 	t.Parallel()
 
 	manager, status, shown := counted(t)
@@ -75,7 +75,7 @@ func TestManagerCommandLineAndPageCountAlike(t *testing.T) {
 	}
 }
 
-func TestCommandLineAndPageCountResourcesAlike(t *testing.T) {
+func TestCommandLineAndPageAgreeOnResources(t *testing.T) {
 	t.Parallel()
 
 	_, status, shown := counted(t)

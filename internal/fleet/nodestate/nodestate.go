@@ -59,7 +59,7 @@ const SilentMessage = "no heartbeat from the node's agent for longer than its Le
 // A Status is the state of a node, with what explains it.
 type Status struct {
 	State State
-	// Reason is that of the node's condition Ready, or the state if no condition has it. "" for InSync.
+	// Reason is the reason of the node's condition Ready, or the state if no condition has it. "" for InSync.
 	Reason  string
 	Message string
 	Since   time.Time // the zero time if it is unknown
@@ -69,14 +69,14 @@ type Status struct {
 func Of(nc *v1alpha1.NodeCatalog) Status {
 	since, silent := nc.Annotations[v1alpha1.AnnotationSilentSince]
 	if !silent {
-		return Heard(nc)
+		return OfHeard(nc)
 	}
 	at, _ := time.Parse(time.RFC3339, since) // the zero time if it is not one
 	return Status{State: Silent, Reason: string(Silent), Message: SilentMessage, Since: at}
 }
 
-// Heard is [Of] for a node that is known not to be silent, even if its NodeCatalog still says so.
-func Heard(nc *v1alpha1.NodeCatalog) Status {
+// OfHeard is [Of] for a node that is known not to be silent, even if its NodeCatalog still says so.
+func OfHeard(nc *v1alpha1.NodeCatalog) Status {
 	ready := meta.FindStatusCondition(nc.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		ready = &metav1.Condition{Reason: v1alpha1.ReasonApplying, LastTransitionTime: nc.CreationTimestamp}
@@ -159,7 +159,7 @@ type Counts struct {
 	Withheld int64 `json:"withheld"`
 	// Disabled resources were in sync when runs were disabled.
 	Disabled int64 `json:"disabled"`
-	// Unknown resources are those of silent nodes, without the withheld ones.
+	// Unknown counts the resources of silent nodes, without the withheld ones.
 	Unknown int64 `json:"unknown"`
 }
 
@@ -179,7 +179,7 @@ func (c *Counts) Add(o Counts) {
 	c.Unknown += o.Unknown
 }
 
-// Resources counts the resources of a node: those of its last run, and those that are withheld from it now.
+// Resources counts the resources of a node: in its last run, and withheld from it now.
 func Resources(nc *v1alpha1.NodeCatalog) Counts {
 	c := Counts{Withheld: int64(withheld(nc))}
 	run := nc.Status.Counts

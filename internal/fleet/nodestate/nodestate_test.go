@@ -63,10 +63,10 @@ func TestStatusExplainsTheState(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsHeardIsNotSilentWhateverItsAnnotation(t *testing.T) {
+func TestOfHeardIgnoresTheSilentAnnotation(t *testing.T) {
 	t.Parallel()
 
-	if got := nodestate.Heard(nodestatetest.With(nodestatetest.Failed(), nodestatetest.Silent)).State; got != nodestate.Failed {
+	if got := nodestate.OfHeard(nodestatetest.With(nodestatetest.Failed(), nodestatetest.Silent)).State; got != nodestate.Failed {
 		t.Errorf("got %s", got)
 	}
 }

@@ -94,7 +94,7 @@ func (e *entry) addReported(status v1alpha1.NodeCatalogStatus) {
 	}
 }
 
-// orDisabled replaces a healthy state by that of a node on which runs are disabled.
+// orDisabled replaces a healthy state by Disabled on a node whose runs are disabled.
 func (e *entry) orDisabled(s State) State {
 	if e.standard.ResourceState == v1alpha1.StateDisabled && Healthy(s.ResourceState) {
 		return e.standard

@@ -100,7 +100,7 @@ func counted(c *v1alpha1.NodeCounts, s v1alpha1.ResourceState) {
 	}
 }
 
-func TestCountsEqualThoseOfEachNodeByItself(t *testing.T) {
+func TestSummaryEqualsTheStatesOfEachNode(t *testing.T) {
 	t.Parallel()
 
 	r := rand.New(rand.NewPCG(1, 1))

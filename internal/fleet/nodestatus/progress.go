@@ -53,7 +53,7 @@ func (t *ProgressTracker) Start(name, applied string) (started bool) {
 	return true
 }
 
-// Changed notes that the desired spec of a node has another digest, and which resources changed,
+// Changed records that the desired spec of a node has another digest, and which resources changed,
 // possibly none. It keeps refs, which are sorted, and which many
 // nodes may share.
 func (t *ProgressTracker) Changed(name, digest string, refs []v1alpha1.ResourceRef) {

@@ -53,7 +53,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestNodeThatIsAwayForManyChanges(t *testing.T) {
+func TestNodeThatMissesManyChangesIsPendingForAll(t *testing.T) {
 	t.Parallel()
 
 	var tracker nodestatus.ProgressTracker
@@ -73,7 +73,7 @@ func TestNodeThatIsAwayForManyChanges(t *testing.T) {
 	}
 }
 
-func TestStartLeavesAKnownNodeAsItIs(t *testing.T) {
+func TestStartKeepsTheProgressOfAKnownNode(t *testing.T) {
 	t.Parallel()
 
 	var tracker nodestatus.ProgressTracker

@@ -107,7 +107,7 @@ func (n Node) State() nodestate.State {
 	case n.Reported == nil:
 		return nodestate.Pending
 	}
-	s := nodestate.Heard(n.Reported).State
+	s := nodestate.OfHeard(n.Reported).State
 	if n.Refused != "" && s != nodestate.Disabled && s != nodestate.Held {
 		return nodestate.Pending
 	}

@@ -36,12 +36,12 @@ type Request struct {
 // A View is what a caller may know of hosts. The zero value is nothing.
 type View int
 
-// The views, each of which has more than the last one.
+// The views. Each has more than the last one.
 const (
 	// Catalogs is what changes in catalogs. No node is asked: whatever depends on a host answers guesses about its contents, whether it is a
 	// state, a failure or a number, since the caller chooses what is compared.
 	Catalogs View = iota
-	// Outcomes is also which properties of the catalogs' resources would change, without values. It is for a caller who may make the
+	// Outcomes is also which properties of the catalogs' resources would change, without values. It requires the right to make the
 	// change, and would see as much in the status of the resources. Resources that others generate are only counted, because their
 	// names are contents of the host.
 	Outcomes

@@ -17,14 +17,14 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 )
 
-// A change is that of a node's catalog. Many nodes share one.
+// A change is a change of a node's catalog. Many nodes share one.
 type change struct {
 	was, is *compiler.NodeResult
 	key     string               // is the same for nodes whose catalogs change in the same way
 	changes []reports.PlanChange // the first ones
 	omitted int                  // the number of the others
 	size    int                  // of the proposal as JSON
-	// proposal is what nodes are asked; nil if it is made anew each time, because those of all nodes together are large.
+	// proposal is what nodes are asked; nil if it is made anew each time, because the proposals of all nodes together are large.
 	proposal *reports.Proposal
 }
 
@@ -33,7 +33,7 @@ func (c *change) concerns(ref v1alpha1.ResourceRef) bool {
 	return c.was.EntryHash(ref)+c.is.EntryHash(ref) != ""
 }
 
-// maxCompared is the number of changed resources of all nodes together, of which those with the same change count once.
+// maxCompared is the number of changed resources of all nodes together. Nodes with the same change count once.
 const maxCompared = 500_000
 
 // maxKept is the size of all proposals that are kept, as JSON.
@@ -60,7 +60,7 @@ func newComparer(before, after map[string]*v1alpha1.Catalog) *comparer {
 	return c
 }
 
-// nodes compares the desired states of a node, which differ. The error is [ErrTooLarge], or that of ctx.
+// nodes compares the desired states of a node, which differ. The error is [ErrTooLarge], or the error of ctx.
 func (c *comparer) nodes(ctx context.Context, was, is *compiler.NodeResult) (*change, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -109,7 +109,7 @@ func TestHostileAnswersAreReports(t *testing.T) {
 	}
 }
 
-func TestChangesOfManyDifferentAnswersAreBounded(t *testing.T) {
+func TestChangesOfManyDifferentAnswersAreLimited(t *testing.T) {
 	t.Parallel()
 	var nodes []compiler.Node
 	answers := map[string]string{}

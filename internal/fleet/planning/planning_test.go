@@ -168,7 +168,7 @@ func TestValuesAreShownOnlyOnRequest(t *testing.T) {
 	}
 }
 
-func TestSampleAndTimeLimitWhoIsAsked(t *testing.T) {
+func TestSampleAndTimeLimitTheNodesThatAreAsked(t *testing.T) {
 	t.Parallel()
 	var nodes []compiler.Node
 	for i := range 200 {
@@ -254,7 +254,7 @@ func TestPlanSaysWhichOfItsResourcesStayWithheld(t *testing.T) {
 	}
 }
 
-func TestDifferentLiesOfManyNodesAreBounded(t *testing.T) {
+func TestDifferentHostileAnswersOfManyNodesAreLimited(t *testing.T) {
 	t.Parallel()
 	var nodes []compiler.Node
 	lies := map[string]string{}

@@ -27,11 +27,11 @@ type Base struct {
 
 // A Change is what a plan is about.
 type Change struct {
-	// Put are created, or replace those of the same kind and name.
+	// Put are created, or replace resources of the same kind and name.
 	Put []v1alpha1.Resource
-	// ConfigMaps replace those of the same name.
+	// ConfigMaps replace ConfigMaps of the same name.
 	ConfigMaps map[types.NamespacedName]map[string]string
-	// Unread are those of Put whose Secrets are not read, because the caller may only plan. See [compiler.Input].
+	// Unread are the resources of Put whose Secrets are not read, because the caller may only plan. See [compiler.Input].
 	Unread map[v1alpha1.ResourceRef]bool
 	// Removes reports whether a resource is deleted that is not among Put.
 	Removes func(v1alpha1.Resource) bool
@@ -117,7 +117,7 @@ const (
 	roomBytes = 96 << 20
 )
 
-// Propose compiles a change. It ends with ctx. The error is [ErrTooLarge], or that of ctx.
+// Propose compiles a change. It ends with ctx. The error is [ErrTooLarge], or the error of ctx.
 func Propose(ctx context.Context, b *Base, c Change) (*Proposed, error) {
 	in := b.apply(c)
 	in.Limit = compiler.Usage{Pairs: b.Result.Usage.Pairs + roomPairs, Bytes: b.Result.Usage.Bytes + roomBytes}

@@ -19,7 +19,7 @@ import (
 
 // A host may say anything about a guess at its contents, such as by a state, a failure, a number, the size of its answer, or no answer.
 // Without a right to know hosts, all of them give the same plan, and no host is asked.
-func TestWithoutRightsToHostsTwoGuessesGiveTheSamePlan(t *testing.T) {
+func TestPlanRevealsNoGuessWithoutTheRightToHosts(t *testing.T) {
 	t.Parallel()
 	base := baseOf([]compiler.Node{node("a", nil), node("b", nil)}, file("motd", "a\n"))
 	none := `{"resources":[]}`

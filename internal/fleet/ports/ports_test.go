@@ -9,7 +9,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/ports"
 )
 
-func TestOnePeerKeepsNoOthersOut(t *testing.T) {
+func TestOnePeerCannotUseAllConnections(t *testing.T) {
 	t.Parallel()
 
 	l, err := ports.Listen(t.Context(), "127.0.0.1:0")

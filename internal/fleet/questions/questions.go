@@ -18,7 +18,7 @@ import (
 
 // Limits of a Hub.
 const (
-	// MaxQuestions is the number of questions that may be open, and MaxNodeQuestions that of one node. Each may have an answer of
+	// MaxQuestions is the number of questions that may be open, and MaxNodeQuestions their number for one node. Each may have an answer of
 	// 1 MiB. Clients ask again when there are too many.
 	MaxQuestions     = 200
 	MaxNodeQuestions = 8
@@ -78,7 +78,7 @@ type question struct {
 	answered bool
 }
 
-// Ask asks a node, and returns its answer. The error is ErrTooMany, a *TimeoutError, a *ProblemError, or that of ctx.
+// Ask asks a node, and returns its answer. The error is ErrTooMany, a *TimeoutError, a *ProblemError, or the error of ctx.
 func (h *Hub) Ask(ctx context.Context, node string, topic v1alpha1.Topic) (*v1alpha1.NodeAnswer, error) {
 	return h.ask(ctx, node, v1alpha1.NodeQuestion{Topic: topic})
 }

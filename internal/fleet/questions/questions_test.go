@@ -64,7 +64,7 @@ func TestWatchBeginsWithOpenQuestions(t *testing.T) {
 	})
 }
 
-func TestAnswerCountsOnceAndInTimeAndFromTheNodeAlone(t *testing.T) {
+func TestAnswerIsAcceptedOnceInTimeAndFromItsNodeOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var hub questions.Hub
@@ -155,7 +155,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	})
 }
 
-func TestWatchThatTakesNothingEnds(t *testing.T) {
+func TestWatchThatIsNotReadEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var hub questions.Hub

@@ -24,7 +24,7 @@ const (
 )
 
 // A Listener accepts connections while this manager leads, and passes them on to the leader while it does not. Leads and Leader are
-// required and called concurrently. The number of connections is that of the listener below it.
+// required and called concurrently. The listener below it bounds the number of connections.
 type Listener struct {
 	net.Listener
 	Leads func() bool
@@ -46,7 +46,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		go func() {
 			defer func() { _ = conn.Close() }() // the copying has ended
-			if err := l.pass(conn); err != nil && l.Log != nil {
+			if err := l.forward(conn); err != nil && l.Log != nil {
 				l.Log.Debug("cannot pass a connection on to the leader", "error", err)
 			}
 		}()
@@ -67,8 +67,8 @@ func (l *Listener) address(ctx context.Context) (netip.AddrPort, error) {
 	return leader, err
 }
 
-// pass passes a connection on to the leader, until either side ends it.
-func (l *Listener) pass(conn net.Conn) error {
+// forward passes a connection on to the leader, until either side ends it.
+func (l *Listener) forward(conn net.Conn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	to, err := l.address(ctx)

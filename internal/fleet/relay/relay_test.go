@@ -59,7 +59,7 @@ func say(t *testing.T, to net.Addr, line string) string {
 	return answer
 }
 
-func TestStandbyPassesConnectionsOnUntilItLeads(t *testing.T) {
+func TestStandbyForwardsConnectionsUntilItLeads(t *testing.T) {
 	t.Parallel()
 	leader, standby := listen(t), listen(t)
 	serve(t, "leader", leader)
@@ -97,7 +97,7 @@ func (l *counting) Accept() (net.Conn, error) {
 }
 
 // A manager whose container was started again is the leader for others, until its lease expires.
-func TestFormerLeaderPassesNoConnectionsOnToItself(t *testing.T) {
+func TestFormerLeaderForwardsNoConnectionsToItself(t *testing.T) {
 	t.Parallel()
 	former := &counting{Listener: listen(t)}
 	serve(t, "former", &relay.Listener{Listener: former, Leads: func() bool { return false }, Leader: func(context.Context) (netip.AddrPort, error) {
@@ -111,7 +111,7 @@ func TestFormerLeaderPassesNoConnectionsOnToItself(t *testing.T) {
 	}
 }
 
-func TestAddressIsALabel(t *testing.T) {
+func TestAddressesAreValidLabels(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"10.0.0.5":        "10.0.0.5",

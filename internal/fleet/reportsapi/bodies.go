@@ -82,7 +82,7 @@ func (b *bodies) leave(user string) {
 	delete(b.users, user)
 }
 
-// receive replaces the body of a request by what has arrived of it. The error is for the caller.
+// receive replaces the body of a request by what has arrived of it. The error is shown to the caller.
 func receive(w http.ResponseWriter, r *http.Request) error {
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // without one, the API server ends the request later

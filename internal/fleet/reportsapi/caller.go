@@ -14,7 +14,7 @@ import (
 	fettle "github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// nodeOf returns the node of the agent that makes a request: that of its token, to which the API server binds it. The error is for
+// nodeOf returns the node of the agent that makes a request, from the node claim of its token. The error is shown to
 // the caller.
 func nodeOf(ctx context.Context, of schema.GroupResource) (string, error) {
 	caller, ok := request.UserFrom(ctx)

@@ -30,7 +30,7 @@ type asker struct {
 	check Checker
 }
 
-// ask returns the decoded reports in the answer of a node. The error is for the caller.
+// ask returns the decoded reports in the answer of a node. The error is shown to the caller.
 func (a asker) ask(ctx context.Context, node string, topic v1alpha1.Topic) ([]checked, error) {
 	if err := a.check(ctx, node); err != nil {
 		return nil, err

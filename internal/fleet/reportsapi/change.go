@@ -30,7 +30,7 @@ const (
 	// have: 10,000 ordinary objects have half of these.
 	maxBytes   = 2 * v1alpha1.MaxPlanBytes
 	maxEntries = 500_000
-	// maxEntriesOfObject is far above that of all objects but hostile ones.
+	// maxEntriesOfObject is far more than any object has that is not hostile.
 	maxEntriesOfObject = 10_000
 	// maxText is the length of the selector, which is compared with all resources, and of the name of a manifest, which is repeated
 	// with each object.
@@ -48,7 +48,7 @@ type readableChange struct {
 }
 
 // readChange reads and checks the change of a plan, in the order of what that takes: what the manifests are about, whether the caller
-// may plan that, and what they say. The error is for the caller. notes are about manifests that are not part of it.
+// may plan that, and what they say. The error is shown to the caller. notes are about manifests that are not part of it.
 func readChange(ctx context.Context, caller rights, base *planning.Base, spec v1alpha1.PlanSpec) (c readableChange, notes []string, err error) {
 	if err := checkSpec(spec); err != nil {
 		return c, nil, err

@@ -35,7 +35,7 @@ const decisionTTL = 10 * time.Second
 const maxChanging = 50
 
 // newHandler returns a handler of requests that the API server passes on. What it needs runs until ctx ends.
-func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base Baser, log logr.Logger) (http.Handler, error) {
+func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub, check Checker, base BaseFunc, log logr.Logger) (http.Handler, error) {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)

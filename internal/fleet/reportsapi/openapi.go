@@ -8,8 +8,8 @@ import (
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
 )
 
-// definitions returns the schemas of the kinds, and of those of Kubernetes that they refer to. Reports have no schema here: they
-// are those of fettle apply.
+// definitions returns the schemas of the kinds, and of the types of Kubernetes that they refer to. Reports have no schema here: they
+// have the format of fettle apply.
 func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	all := openapi.GetOpenAPIDefinitions(ref)
 	for _, d := range []struct {

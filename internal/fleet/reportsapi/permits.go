@@ -15,25 +15,25 @@ import (
 	"github.com/fettle-dev/fettle/internal/manifest"
 )
 
-// permits say whether the caller of a plan may make or plan it. They ask for each right once. All errors are for the caller.
+// permits say whether the caller of a plan may make or plan it. They ask for each right once. All errors are shown to the caller.
 type permits struct {
 	rights
 	base *planning.Base
 
-	known       map[question]bool // whether the caller may only plan that
-	onlyPlanned bool              // whether that is so of any answer
-	configMaps  int               // asked about
+	known       map[accessCheck]bool // whether the caller may only plan that
+	onlyPlanned bool                 // whether that is so of any answer
+	configMaps  int                  // asked about
 }
 
 // A question is about a right.
-type question struct {
+type accessCheck struct {
 	verb string
-	of   thing
+	of   target
 }
 
 // ask returns an error unless the caller may make a change with a verb, or may plan it. planner tells whether only the latter.
-func (p *permits) ask(ctx context.Context, verb string, of thing) (planner bool, err error) {
-	q := question{verb, of}
+func (p *permits) ask(ctx context.Context, verb string, of target) (planner bool, err error) {
+	q := accessCheck{verb, of}
 	if planner, known := p.known[q]; known {
 		return planner, nil
 	}
@@ -46,7 +46,7 @@ func (p *permits) ask(ctx context.Context, verb string, of thing) (planner bool,
 		return false, err
 	}
 	if p.known == nil {
-		p.known = map[question]bool{}
+		p.known = map[accessCheck]bool{}
 	}
 	p.known[q], p.onlyPlanned = planner, p.onlyPlanned || planner
 	return planner, nil
@@ -59,8 +59,8 @@ func (p *permits) countConfigMap() error {
 	return nil
 }
 
-// objects returns an error unless the caller may make or plan a change to these. It returns the resources of which the caller may do
-// only the latter. Objects of a kind that does not exist are faults of the manifests.
+// objects returns an error unless the caller may make or plan a change to these. It returns the resources
+// whose change the caller may only plan. Objects of a kind that does not exist are faults of the manifests.
 func (p *permits) objects(ctx context.Context, all []manifest.Object) (planned map[fettle.ResourceRef]bool, err error) {
 	planned = map[fettle.ResourceRef]bool{}
 	exists := make(map[fettle.ResourceRef]bool, len(p.base.Input.Resources))
@@ -69,14 +69,14 @@ func (p *permits) objects(ctx context.Context, all []manifest.Object) (planned m
 	}
 	for _, o := range all {
 		ref := fettle.ResourceRef(o.Kind + "/" + o.Name)
-		verb, of := "create", thing{}
+		verb, of := "create", target{}
 		switch {
 		case o.APIVersion == corev1.SchemeGroupVersion.String():
 			verb, of = "update", configMap(o.Namespace, o.Name)
 		case fettle.NewResource(o.Kind) == nil && typeOf(p.base, o.Kind) == nil:
 			continue
 		default:
-			of = thingOf(p.base, o.Kind)
+			of = targetOf(p.base, o.Kind)
 		}
 		if exists[ref] {
 			verb = "update"
@@ -96,7 +96,7 @@ func (p *permits) objects(ctx context.Context, all []manifest.Object) (planned m
 // resources refer to. onlyPlanned tells whether the caller may not make some part of it.
 func (p *permits) rest(ctx context.Context, change planning.Change) (onlyPlanned bool, err error) {
 	for _, r := range p.base.Removed(change) {
-		if _, err := p.ask(ctx, "delete", thingOf(p.base, r.KindName())); err != nil {
+		if _, err := p.ask(ctx, "delete", targetOf(p.base, r.KindName())); err != nil {
 			return false, err
 		}
 	}
@@ -138,14 +138,14 @@ func (p *permits) mayRead(ctx context.Context, of fettle.Resource, change planni
 	return nil
 }
 
-// thingOf is the resource of the API that has the objects of a kind.
-func thingOf(base *planning.Base, kind string) thing {
+// targetOf is the resource of the API that has the objects of a kind.
+func targetOf(base *planning.Base, kind string) target {
 	gvk := fettle.GroupVersionOf(kind).WithKind(kind)
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	if t := typeOf(base, kind); t != nil {
 		plural.Resource = t.Name
 	}
-	return thing{GroupVersionResource: plural}
+	return target{GroupVersionResource: plural}
 }
 
 // typeOf returns the type of the cluster that defines a kind; nil if there is none.
@@ -163,6 +163,6 @@ func nameOf(k *fettle.KeyRef) types.NamespacedName {
 
 const configMaps = "configmaps"
 
-func configMap(namespace, name string) thing {
-	return thing{GroupVersionResource: corev1.SchemeGroupVersion.WithResource(configMaps), Namespace: namespace, Name: name}
+func configMap(namespace, name string) target {
+	return target{GroupVersionResource: corev1.SchemeGroupVersion.WithResource(configMaps), Namespace: namespace, Name: name}
 }

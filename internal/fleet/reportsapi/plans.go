@@ -32,17 +32,17 @@ const (
 	// retryAfter is how long a client is to wait, in seconds.
 	retryAfter = 2
 	// maxNoted is the number of resources in one record of the log.
-	maxNoted = 50
+	maxLogged = 50
 )
 
-// A Baser returns what plans are compared with. The error is for the caller.
-type Baser func(ctx context.Context) (*planning.Base, error)
+// A BaseFunc returns what plans are compared with. Its error is shown to the caller.
+type BaseFunc func(ctx context.Context) (*planning.Base, error)
 
 // plans are made when they are created.
 type plans struct {
 	clusterScoped
 	hub    *questions.Hub
-	base   Baser
+	base   BaseFunc
 	rights authorizer.Authorizer
 	slots  chan struct{} // of capacity maxPlans
 	// compiling is of capacity one. The plan that is compiled has filled it.
@@ -106,7 +106,7 @@ func (s plans) propose(ctx context.Context, spec v1alpha1.PlanSpec) (p *planning
 	if view, err = viewOf(ctx, caller, change); err != nil {
 		return nil, nil, 0, err
 	}
-	s.note(ctx, caller, base, change.Change)
+	s.logRequest(ctx, caller, base, change.Change)
 	p, err = planning.Propose(ctx, base, change.Change)
 	switch failed := base.Close(); {
 	case errors.Is(err, planning.ErrTooLarge):
@@ -119,7 +119,7 @@ func (s plans) propose(ctx context.Context, spec v1alpha1.PlanSpec) (p *planning
 
 // viewOf returns what a caller may know of hosts.
 func viewOf(ctx context.Context, caller rights, c readableChange) (planning.View, error) {
-	reads, err := caller.may(ctx, "get", thing{GroupVersionResource: v1alpha1.GroupVersion.WithResource("nodediffs")})
+	reads, err := caller.may(ctx, "get", target{GroupVersionResource: v1alpha1.GroupVersion.WithResource("nodediffs")})
 	switch {
 	case err != nil:
 		return planning.Catalogs, err
@@ -133,12 +133,12 @@ func viewOf(ctx context.Context, caller rights, c readableChange) (planning.View
 
 func tooLarge(err error) error { return apierrors.NewRequestEntityTooLargeError(err.Error()) }
 
-// note logs who plans what. The audit log of the API server has the same identifier, and the caller, but not the body of the request,
+// logRequest logs the user and the change of a plan. The audit log of the API server has the same identifier, and the caller, but not the body of the request,
 // which the API server passes on unread. A long change takes several records, because logs have limits for each.
-func (s plans) note(ctx context.Context, caller rights, base *planning.Base, change planning.Change) {
+func (s plans) logRequest(ctx context.Context, caller rights, base *planning.Base, change planning.Change) {
 	puts, removes := refsOf(change.Put), refsOf(base.Removed(change))
 	for first := true; first || len(puts)+len(removes) > 0; first = false {
-		put, remove := puts[:min(len(puts), maxNoted)], removes[:min(len(removes), maxNoted)]
+		put, remove := puts[:min(len(puts), maxLogged)], removes[:min(len(removes), maxLogged)]
 		s.log.Info("planning", "user", caller.caller.GetName(), "auditID", audit.GetAuditIDTruncated(ctx), "put", joined(put), "remove", joined(remove))
 		puts, removes = puts[len(put):], removes[len(remove):]
 	}

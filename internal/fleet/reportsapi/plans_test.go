@@ -147,7 +147,7 @@ func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
 }
 
 // The API server passes bodies on unread, so its audit log has who planned, and the manager's log has what.
-func TestWhoPlannedIsInTheAuditLog(t *testing.T) {
+func TestTheLogNamesTheUserOfAPlan(t *testing.T) {
 	t.Parallel()
 	w := newPlanning(t, compiled())
 	bind(w, "gina", "fettle-planner")
@@ -222,7 +222,7 @@ func TestTooManyPlansAreRefusedWithTheLimit(t *testing.T) {
 }
 
 // post creates a plan, and returns the status, when to try again, and the body. It never tries again itself.
-func (w *world) post(user string, body io.Reader) string {
+func (w *fixture) post(user string, body io.Reader) string {
 	cfg := rest.CopyConfig(w.cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
 	c, err := rest.HTTPClientFor(cfg)
@@ -238,7 +238,7 @@ func (w *world) post(user string, body io.Reader) string {
 }
 
 // The body of a plan that does not arrive occupies the place of its user for a limited time, however long the API server waits for it.
-func TestPlanThatDoesNotArriveEnds(t *testing.T) {
+func TestRequestThatDoesNotArriveEnds(t *testing.T) {
 	t.Parallel()
 	w := newPlanning(t, compiled())
 	var never *io.PipeWriter

@@ -13,7 +13,7 @@ import (
 	"github.com/fettle-dev/fettle/api/reports/v1alpha1"
 )
 
-// register tells the API server which certificate the leader has. The error is that of the API server, such as NotFound if there
+// register tells the API server which certificate the leader has. The error comes from the API server, such as NotFound if there
 // is no APIService.
 func register(ctx context.Context, c client.Client, ca []byte) (service string, err error) {
 	o := &unstructured.Unstructured{}

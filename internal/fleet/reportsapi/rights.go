@@ -14,13 +14,13 @@ import (
 // verbPlan is the right to plan changes of a kind without the right to make them.
 const verbPlan = "plan"
 
-// rights are those of the caller of a request.
+// rights are the rights of the caller of a request.
 type rights struct {
 	authorizer authorizer.Authorizer
 	caller     user.Info
 }
 
-// rightsOf returns the rights of a caller. The error is for the caller.
+// rightsOf returns the rights of a caller. The error is shown to the caller.
 func rightsOf(ctx context.Context, a authorizer.Authorizer) (rights, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
@@ -29,14 +29,14 @@ func rightsOf(ctx context.Context, a authorizer.Authorizer) (rights, error) {
 	return rights{a, caller}, nil
 }
 
-// A thing is what a right is about: a resource of an API, and an object unless Name is "".
-type thing struct {
+// A target is what a right is about: a resource of an API, and an object unless Name is "".
+type target struct {
 	schema.GroupVersionResource
 	Namespace, Name string
 }
 
 // may reports whether the caller has a right.
-func (r rights) may(ctx context.Context, verb string, of thing) (bool, error) {
+func (r rights) may(ctx context.Context, verb string, of target) (bool, error) {
 	decision, _, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: r.caller, Verb: verb, APIGroup: of.Group, APIVersion: of.Version, Resource: of.Resource, Namespace: of.Namespace, Name: of.Name, ResourceRequest: true,
 	})
@@ -50,7 +50,7 @@ func (r rights) may(ctx context.Context, verb string, of thing) (bool, error) {
 }
 
 // mayPlan returns an error unless the caller may make a change with a verb, or may plan it. planner tells whether only the latter.
-func (r rights) mayPlan(ctx context.Context, verb string, of thing) (planner bool, err error) {
+func (r rights) mayPlan(ctx context.Context, verb string, of target) (planner bool, err error) {
 	if ok, err := r.may(ctx, verb, of); ok || err != nil {
 		return false, err
 	}

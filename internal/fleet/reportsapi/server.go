@@ -31,7 +31,7 @@ type Server struct {
 	Client  client.Client // without a cache
 	Hub     *questions.Hub
 	Check   Checker
-	Base    Baser
+	Base    BaseFunc
 	// Elected is closed once the manager leads, for as long as its process runs.
 	Elected <-chan struct{}
 	// Leader returns the address of the leader.

@@ -34,7 +34,7 @@ const report = `{"kind":"Report","apiVersion":"fettle.dev/v1alpha1","host":"web-
 
 func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.answers(w.agent("web-1"), func(q *v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer {
 		if q.Topic == v1alpha1.TopicDifference {
 			return answer(numbered(0, report))
@@ -84,16 +84,16 @@ func TestNodesAnswerThroughTheAPIServer(t *testing.T) {
 	}, func(err error) bool { return err == nil })
 }
 
-func bind(w *world, user, role string) {
+func bind(w *fixture, user, role string) {
 	w.Helper()
 	admin := w.TempDir() + "/kubeconfig"
 	must(w.T, controlplane.WriteKubeconfig(admin, w.cfg, ""))
 	controlplane.Kubectl(w.T, admin, "create", "clusterrolebinding", user, "--clusterrole="+role, "--user="+user)
 }
 
-func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
+func TestNodesGetAndAnswerOnlyTheirOwnQuestions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	cache1, cache2 := w.agent("cache-1"), w.agent("cache-2")
 	name := make(chan string, 1)
 	w.answers(cache1, func(q *v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer {
@@ -151,10 +151,10 @@ func TestNobodyGetsOrGivesAnotherOnesAnswer(t *testing.T) {
 }
 
 // Everyone can connect to the manager's port, and write headers as the API server does.
-func TestOnlyTheAPIServerSaysWhoAsks(t *testing.T) {
+func TestOnlyTheAPIServerCanSetTheUser(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	foreign, err := pki.New("front-proxy-ca")
 	must(t, err)
 	text, key, err := foreign.Issue(pki.Identity{Name: "front-proxy"})
@@ -188,7 +188,7 @@ func TestOnlyTheAPIServerSaysWhoAsks(t *testing.T) {
 
 func TestHostileAnswersAreErrorsThatNameTheNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for node, c := range map[string]struct {
 		answer *v1alpha1.NodeAnswer
 		want   string
@@ -217,7 +217,7 @@ func TestHostileAnswersAreErrorsThatNameTheNode(t *testing.T) {
 
 func TestAgentWithoutANodeInItsTokenGetsNoQuestions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	token, err := controlplane.AgentToken(t.Context(), w.admin, nil)
 	must(t, err)
 	err = w.withToken(token).List(t.Context(), &v1alpha1.NodeQuestionList{})

@@ -17,11 +17,11 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// A stolen token sends as many requests as it can, none of which ever ends. They occupy all seats that the API server has for agents.
-func TestSlowAnswersDelayNobody(t *testing.T) {
+// A stolen token sends as many requests as it can, and none ever ends. They occupy all seats that the API server has for agents.
+func TestSlowAnswersDelayNoOtherNode(t *testing.T) {
 	t.Parallel()
 
-	w := newBusyWorld(t)
+	w := newDedicatedFixture(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
@@ -79,7 +79,7 @@ func TestSlowAnswersDelayNobody(t *testing.T) {
 func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "proxy-1"}}
 	must(t, w.admin.Create(t.Context(), node))
 	token, err := controlplane.AgentToken(t.Context(), w.admin, node)
@@ -113,7 +113,7 @@ func TestFewAnswersOfANodeAreReadAtATime(t *testing.T) {
 }
 
 // sendSlowly sends a request whose body begins and then stops, until ctx ends. It returns when the API server has the beginning.
-func (w *world) sendSlowly(ctx context.Context, token, method, path string) {
+func (w *fixture) sendSlowly(ctx context.Context, token, method, path string) {
 	w.Helper()
 	cfg := rest.AnonymousClientConfig(w.cfg)
 	cfg.BearerToken = token

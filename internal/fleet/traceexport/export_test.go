@@ -15,7 +15,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/traceexport"
 )
 
-func TestTheEnvironmentDecidesWhetherThereAreTraces(t *testing.T) {
+func TestTheEnvironmentEnablesTraces(t *testing.T) {
 	t.Parallel()
 
 	const general, own = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"

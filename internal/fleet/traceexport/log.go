@@ -6,7 +6,7 @@ import (
 )
 
 // SetLogger sends the warnings of OpenTelemetry's libraries to a log. It leaves out their details, which quote the values of
-// environment variables, also those with credentials. It is for the begin of a program.
+// environment variables, also those with credentials. Call it when a program starts.
 func SetLogger(log logr.Logger) {
 	otel.SetLogger(logr.New(&sink{log}))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "traces may be incomplete") }))

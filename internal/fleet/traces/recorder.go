@@ -41,7 +41,7 @@ func New(to trace.TracerProvider, c clock.PassiveClock) *Recorder {
 	return &Recorder{tracer: to.Tracer(scope), clock: c, latest: map[string]publication{}}
 }
 
-// A Span is one that has begun. nil is none.
+// A Span is a span that has begun. nil records nothing.
 type Span struct {
 	span  trace.Span
 	clock clock.PassiveClock

@@ -21,23 +21,23 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// A world is a recorder with the spans that have ended.
-type world struct {
+// A fixture is a recorder with the spans that have ended.
+type fixture struct {
 	*traces.Recorder
 	clock *clocktesting.FakePassiveClock
 	spans *tracetest.SpanRecorder
 }
 
-func newWorld() world {
-	w := world{clock: clocktesting.NewFakePassiveClock(start), spans: tracetest.NewSpanRecorder()}
+func newFixture() fixture {
+	w := fixture{clock: clocktesting.NewFakePassiveClock(start), spans: tracetest.NewSpanRecorder()}
 	w.Recorder = traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)), w.clock)
 	return w
 }
 
-func (w world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+func (w fixture) step(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
 // publish publishes a digest for a node.
-func (w world) publish(t *testing.T, node, digest string) {
+func (w fixture) publish(t *testing.T, node, digest string) {
 	t.Helper()
 	ctx, span := w.Start(t.Context(), "publish")
 	w.Publish(ctx, node, digest)
@@ -45,7 +45,7 @@ func (w world) publish(t *testing.T, node, digest string) {
 }
 
 // ended returns the spans as "parent > name, from begin to end: status, attributes", with times since start.
-func (w world) ended() (all []string) {
+func (w fixture) ended() (all []string) {
 	names := map[string]string{}
 	for _, s := range w.spans.Ended() {
 		names[s.SpanContext().SpanID().String()] = s.Name()
@@ -75,12 +75,12 @@ func run(digest string, generation int64, ended, took string) v1alpha1.NodeCatal
 func TestSpansOfAReconciliation(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld()
+	w := newFixture()
 	ctx, all := w.Start(t.Context(), "reconcile")
-	w.pass(time.Millisecond)
+	w.step(time.Millisecond)
 	_, compile := w.Start(ctx, "compile")
 	compile.Count("nodes", 3)
-	w.pass(2 * time.Millisecond)
+	w.step(2 * time.Millisecond)
 	compile.End(nil)
 	all.End(errors.New(`the API server rejects "SECRET"`))
 	want := []string{
@@ -92,14 +92,14 @@ func TestSpansOfAReconciliation(t *testing.T) {
 	}
 }
 
-func TestARunIsAChildOfWhatItFirstApplies(t *testing.T) {
+func TestARunIsAChildOfThePublicationThatItApplies(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld()
+	w := newFixture()
 	w.publish(t, "a", "sha256-1")
 	w.publish(t, "gone", "sha256-1")
 	w.Forget("gone")
-	w.pass(5 * time.Second)
+	w.step(5 * time.Second)
 	none, one := v1alpha1.NodeCatalogStatus{}, run("sha256-1", 1, "2026-01-02T03:04:07.250000Z", "150ms")
 	one.Counts = &v1alpha1.RunCounts{Total: 9, InSync: 4, Changed: 3, OutOfSync: 1, Failed: 2, Skipped: 2, Noop: 1, Refreshed: 1}
 	w.Run("a", none, one)
@@ -151,8 +151,8 @@ func TestTimesThatNodesReportAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
-			w.pass(10 * time.Second)
+			w := newFixture()
+			w.step(10 * time.Second)
 			w.Run("a", v1alpha1.NodeCatalogStatus{}, run("sha256-1", 1, tt.ended, tt.took))
 			want := []string{" > run, " + tt.want + ": , fettle.catalog.digest=sha256-1 fettle.run.trigger=Change k8s.node.name=a"}
 			if diff := cmp.Diff(want, w.ended()); diff != "" {
@@ -162,7 +162,7 @@ func TestTimesThatNodesReportAreBounded(t *testing.T) {
 	}
 }
 
-func TestOnlyAStatusWithAnotherRunIsARun(t *testing.T) {
+func TestOnlyAStatusWithANewRunIsTraced(t *testing.T) {
 	t.Parallel()
 
 	var off *traces.Recorder
@@ -172,10 +172,10 @@ func TestOnlyAStatusWithAnotherRunIsARun(t *testing.T) {
 		before, now v1alpha1.NodeCatalogStatus
 		want        bool
 	}{
-		"the first":        {newWorld().Recorder, v1alpha1.NodeCatalogStatus{}, one, true},
-		"another one":      {newWorld().Recorder, one, two, true},
-		"the same":         {newWorld().Recorder, one, *one.DeepCopy(), false},
-		"none":             {newWorld().Recorder, one, v1alpha1.NodeCatalogStatus{}, false},
+		"the first":        {newFixture().Recorder, v1alpha1.NodeCatalogStatus{}, one, true},
+		"another one":      {newFixture().Recorder, one, two, true},
+		"the same":         {newFixture().Recorder, one, *one.DeepCopy(), false},
+		"none":             {newFixture().Recorder, one, v1alpha1.NodeCatalogStatus{}, false},
 		"without a tracer": {off, one, two, false},
 	} {
 		if got := tt.recorder.IsRun(tt.before, tt.now); got != tt.want {
@@ -184,7 +184,7 @@ func TestOnlyAStatusWithAnotherRunIsARun(t *testing.T) {
 	}
 }
 
-func TestWithoutARecorderNothingHappens(t *testing.T) {
+func TestANilRecorderRecordsNothing(t *testing.T) {
 	t.Parallel()
 
 	var off *traces.Recorder

@@ -32,8 +32,8 @@ import (
 // an API that did not answer: a minute.
 const limit = patient.Limit
 
-// A world is an API server that passes requests on to a server of the API, for one test.
-type world struct {
+// A fixture is an API server that forwards requests to a server of the API, for one test.
+type fixture struct {
 	*testing.T
 	*servers
 }
@@ -43,10 +43,10 @@ type servers struct {
 	cfg   *rest.Config
 	admin client.Client
 	hub   *questions.Hub
-	// address is that of the server of the API.
+	// address of the server of the API.
 	address string
 	plans   sync.Mutex                    // held by the test that makes plans: there are few at a time
-	base    atomic.Pointer[planning.Base] // that of all plans
+	base    atomic.Pointer[planning.Base] // that plans are compared with
 	// requests is the file with the requests for the API, as the API server logs them.
 	requests string
 	log      locked.Buffer // of the server of the API
@@ -54,26 +54,26 @@ type servers struct {
 
 var (
 	suite controlplane.Suite
-	// shared are for tests that leave others room. Each has nodes and users of its own.
+	// shared serves tests that leave room for others. Each uses its own nodes and users.
 	shared = sync.OnceValue(func() *servers { return start(&suite) })
 )
 
 func TestMain(m *testing.M) { os.Exit(suite.Run(m)) }
 
-// newWorld has the shared servers.
-func newWorld(t *testing.T) *world { return &world{t, shared()} }
+// newFixture returns the shared servers.
+func newFixture(t *testing.T) *fixture { return &fixture{t, shared()} }
 
-// newPlanning has the shared servers, and no other test plans until it ends.
-func newPlanning(t *testing.T, base *planning.Base) *world {
-	w := newWorld(t)
+// newPlanning returns the shared servers. No other test plans until this one ends.
+func newPlanning(t *testing.T, base *planning.Base) *fixture {
+	w := newFixture(t)
 	w.plans.Lock()
 	t.Cleanup(w.plans.Unlock)
 	w.base.Store(base)
 	return w
 }
 
-// newBusyWorld has servers of its own.
-func newBusyWorld(t *testing.T) *world { return &world{t, start(t)} }
+// newDedicatedFixture returns servers that no other test uses.
+func newDedicatedFixture(t *testing.T) *fixture { return &fixture{t, start(t)} }
 
 func start(t controlplane.T) *servers {
 	t.Helper()
@@ -117,7 +117,7 @@ func start(t controlplane.T) *servers {
 }
 
 // eventually repeats a request until its error is as expected.
-func (w *world) eventually(what string, request func() error, expected func(error) bool) {
+func (w *fixture) eventually(what string, request func() error, expected func(error) bool) {
 	w.Helper()
 	eventually(w, what, request, expected)
 }
@@ -133,7 +133,7 @@ func eventually(t controlplane.T, what string, request func() error, expected fu
 	t.Fatalf("%s: %v", what, err)
 }
 
-func (w *world) client(cfg *rest.Config) client.WithWatch {
+func (w *fixture) client(cfg *rest.Config) client.WithWatch {
 	w.Helper()
 	return clientOf(w, cfg)
 }
@@ -148,7 +148,7 @@ func clientOf(t controlplane.T, cfg *rest.Config) client.WithWatch {
 }
 
 // user is a client of a user with the roles of config/reports, or without.
-func (w *world) user(name string) client.WithWatch {
+func (w *fixture) user(name string) client.WithWatch {
 	w.Helper()
 	cfg := rest.CopyConfig(w.cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
@@ -156,7 +156,7 @@ func (w *world) user(name string) client.WithWatch {
 }
 
 // agent is a client with the token of an agent on a node.
-func (w *world) agent(node string) client.WithWatch {
+func (w *fixture) agent(node string) client.WithWatch {
 	w.Helper()
 	o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	must(w.T, w.admin.Create(w.Context(), o))
@@ -165,7 +165,7 @@ func (w *world) agent(node string) client.WithWatch {
 	return w.withToken(token)
 }
 
-func (w *world) withToken(token string) client.WithWatch {
+func (w *fixture) withToken(token string) client.WithWatch {
 	w.Helper()
 	cfg := rest.AnonymousClientConfig(w.cfg)
 	cfg.BearerToken = token
@@ -173,7 +173,7 @@ func (w *world) withToken(token string) client.WithWatch {
 }
 
 // answers has an agent answer every question.
-func (w *world) answers(agent client.WithWatch, answer func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer) {
+func (w *fixture) answers(agent client.WithWatch, answer func(*v1alpha1.NodeQuestion) *v1alpha1.NodeAnswer) {
 	w.Helper()
 	questions, err := agent.Watch(w.Context(), &v1alpha1.NodeQuestionList{})
 	must(w.T, err)

@@ -27,8 +27,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// A world is a cluster with a publisher that has the rights of a manager.
-type world struct {
+// A fixture is a cluster with a publisher that has the rights of a manager.
+type fixture struct {
 	*testing.T
 	*openreports.Publisher
 	options openreports.Options
@@ -44,12 +44,12 @@ type world struct {
 // start is the time of the first report.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// newWorld returns a cluster without the definition of reports, in which the manager has no right to write them.
-func newWorld(t *testing.T) *world {
+// newFixture returns a cluster without the definition of reports, in which the manager has no right to write them.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
-	w := &world{
+	w := &fixture{
 		T: t, config: cfg, admin: controlplane.Admin(t, cfg), kube: filepath.Join(t.TempDir(), "kubeconfig"),
 		clock: clocktesting.NewFakeClock(start), events: events.NewFakeRecorder(100), log: &strings.Builder{},
 	}
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // restart replaces the publisher by a new one.
-func (w *world) restart() {
+func (w *fixture) restart() {
 	w.Helper()
 	var err error
 	if w.Publisher, err = openreports.New(w.options); err != nil {
@@ -80,14 +80,14 @@ func (w *world) restart() {
 }
 
 // define installs the definition of reports.
-func (w *world) define() {
+func (w *fixture) define() {
 	w.Helper()
 	controlplane.DefineOpenReports(w.T, w.kube)
 	w.eventually("the API of reports", func() bool { _, err := w.list(); return err == nil })
 }
 
 // permit gives the manager the rights of the component.
-func (w *world) permit() {
+func (w *fixture) permit() {
 	w.Helper()
 	controlplane.Kubectl(w.T, w.kube, "apply", "-f", filepath.Join(w.root, "config/openreports/rbac.yaml"))
 	w.eventually("the rights of the manager", func() bool {
@@ -99,7 +99,7 @@ func (w *world) permit() {
 	})
 }
 
-func (w *world) eventually(what string, done func() bool) {
+func (w *fixture) eventually(what string, done func() bool) {
 	w.Helper()
 	if err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patient.Limit, true, func(context.Context) (bool, error) { return done(), nil }); err != nil {
 		w.Fatalf("timed out waiting for %s", what)
@@ -107,7 +107,7 @@ func (w *world) eventually(what string, done func() bool) {
 }
 
 // node creates a Node with a NodeCatalog that has a status.
-func (w *world) node(name string, status v1alpha1.NodeCatalogStatus) *v1alpha1.NodeCatalog {
+func (w *fixture) node(name string, status v1alpha1.NodeCatalogStatus) *v1alpha1.NodeCatalog {
 	w.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := w.admin.Create(w.Context(), node); err != nil {
@@ -123,7 +123,7 @@ func (w *world) node(name string, status v1alpha1.NodeCatalogStatus) *v1alpha1.N
 }
 
 // report sets the status of a NodeCatalog.
-func (w *world) report(nc *v1alpha1.NodeCatalog, status v1alpha1.NodeCatalogStatus) {
+func (w *fixture) report(nc *v1alpha1.NodeCatalog, status v1alpha1.NodeCatalogStatus) {
 	w.Helper()
 	nc.Status = status
 	if err := w.admin.Status().Update(w.Context(), nc); err != nil {
@@ -132,7 +132,7 @@ func (w *world) report(nc *v1alpha1.NodeCatalog, status v1alpha1.NodeCatalogStat
 }
 
 // list returns the reports. A field that the API does not have is an error.
-func (w *world) list() (map[string]upstream.ClusterReport, error) {
+func (w *fixture) list() (map[string]upstream.ClusterReport, error) {
 	w.Helper()
 	c, err := dynamic.NewForConfig(w.config)
 	if err != nil {
@@ -158,7 +158,7 @@ func (w *world) list() (map[string]upstream.ClusterReport, error) {
 }
 
 // reports returns the reports by name.
-func (w *world) reports() map[string]upstream.ClusterReport {
+func (w *fixture) reports() map[string]upstream.ClusterReport {
 	w.Helper()
 	all, err := w.list()
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *world) reports() map[string]upstream.ClusterReport {
 }
 
 // versions returns the resource versions of reports by name.
-func (w *world) versions() map[string]string {
+func (w *fixture) versions() map[string]string {
 	w.Helper()
 	all := map[string]string{}
 	for name, r := range w.reports() {
@@ -177,17 +177,17 @@ func (w *world) versions() map[string]string {
 	return all
 }
 
-// publish publishes some time later, and expects a time to the next pass.
-func (w *world) publish(after, next time.Duration) {
+// publish publishes some time later, and expects the next attempt after a time.
+func (w *fixture) publish(after, next time.Duration) {
 	w.Helper()
 	w.clock.Step(after)
 	if got := w.Publish(w.Context()); got != next {
-		w.Errorf("the next pass is in %s, want %s\n%s", got, next, w.log)
+		w.Errorf("the next attempt is in %s, want %s\n%s", got, next, w.log)
 	}
 }
 
 // recorded returns the events since it was called before.
-func (w *world) recorded() (all []string) {
+func (w *fixture) recorded() (all []string) {
 	for {
 		select {
 		case e := <-w.events.Events:
