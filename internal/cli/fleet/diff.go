@@ -72,11 +72,11 @@ func ofResource(ctx context.Context, client *overview.Client, ref string) ([]ove
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := client.Candidates(ctx, "")
+	nodes, err := client.Nodes(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	explained, err := overview.Why(r, candidates)
+	explained, err := overview.Why(r, nodes)
 	if err != nil {
 		return nil, fmt.Errorf("%s selects no node: %w", r.Ref(), err)
 	}
@@ -84,7 +84,7 @@ func ofResource(ctx context.Context, client *overview.Client, ref string) ([]ove
 	if len(explained) == 0 {
 		return nil, fmt.Errorf("%s selects no node: it selects %s", r.Ref(), overview.Selects(r))
 	}
-	return client.DifferencesOf(ctx, r.Ref(), explained, overview.CatalogsOf(candidates)), nil
+	return client.DifferencesOf(ctx, r.Ref(), explained, overview.NodeCatalogsByName(nodes)), nil
 }
 
 // printOne prints the answer of one node, after what keeps it from what its resources say.
@@ -122,7 +122,7 @@ func (c *diffCommand) printAll(asked []overview.Difference) error {
 // printGroups prints the answers of nodes that differ in the same way together, then where the resource is withheld.
 func (c *diffCommand) printGroups(asked []overview.Difference) {
 	reports := slices.DeleteFunc(slices.Clone(asked), func(d overview.Difference) bool { return d.Err != nil || len(d.Withheld) > 0 })
-	for _, g := range overview.Alike(reports) {
+	for _, g := range overview.GroupDifferences(reports) {
 		if len(g.Report.Resources) > 0 {
 			c.out.Print("%s:", text.List(g.Nodes))
 			c.printResources(g.Report)

@@ -59,7 +59,7 @@ func (c *driftCommand) run(ctx context.Context, refs []string) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := client.Nodes(ctx)
+	nodes, err := client.NodeCatalogs(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *driftCommand) run(ctx context.Context, refs []string) error {
 
 // resolve checks that the nodes of the query and resources exist, and gives their kinds the names that nodes report. Resources that are gone,
 // or that others generated, are known by their drift alone.
-func (c *driftCommand) resolve(ctx context.Context, client *overview.Client, nodes []overview.Node, refs []string) ([]string, error) {
+func (c *driftCommand) resolve(ctx context.Context, client *overview.Client, nodes []overview.NodeCatalog, refs []string) ([]string, error) {
 	if err := overview.CheckNodes(nodes, c.query.Nodes); err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (c *planCommand) run(ctx context.Context) error {
 		return err
 	}
 	if p.Nodes.Affected > 0 {
-		if nodes, err := client.Nodes(ctx); err == nil {
+		if nodes, err := client.NodeCatalogs(ctx); err == nil {
 			p.CountStates(nodes)
 		} else {
 			c.out.Warn("cannot say which nodes are held, disabled or silent: %v", err)

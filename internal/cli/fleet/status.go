@@ -52,7 +52,7 @@ func (c *statusCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := client.Nodes(ctx)
+	nodes, err := client.NodeCatalogs(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *statusCommand) print(s overview.Status, all []overview.NodeProblem, now
 		c.out.Table(problemRows(all, now, c.output))
 		return
 	}
-	groups := overview.Grouped(all)
+	groups := overview.GroupedProblems(all)
 	c.out.Table(groupRows(groups[:min(len(groups), maxGroups)], now))
 	if more := len(groups) - maxGroups; more > 0 {
 		c.out.Print("and %d more: use -o wide", more)

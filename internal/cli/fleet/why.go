@@ -56,7 +56,7 @@ func (c *whyCommand) run(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := client.Candidates(ctx, c.node)
+	nodes, err := client.Nodes(ctx, c.node)
 	if err != nil {
 		return err
 	}

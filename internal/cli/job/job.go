@@ -55,7 +55,7 @@ var ErrStopped = errors.New("stopped by a signal before the end; run it again")
 
 // Once runs once and prints the report. The error is an output.Exit if the run itself took place.
 func (j *Job) Once(ctx context.Context) error {
-	j.noteDisabled()
+	j.warnDisabled()
 	result, err := j.run(ctx)
 	if printErr := j.Printer.Report(result, j.Style); printErr != nil || err != nil {
 		return errors.Join(err, printErr)
@@ -66,8 +66,8 @@ func (j *Job) Once(ctx context.Context) error {
 	return j.exitCode(result)
 }
 
-// noteDisabled prints a note if runs of agents are disabled.
-func (j *Job) noteDisabled() {
+// warnDisabled prints a warning if runs of agents are disabled.
+func (j *Job) warnDisabled() {
 	err := state.Disabled(j.Control.Dir)
 	if _, disabled := errors.AsType[*state.DisabledError](err); disabled {
 		j.Printer.Warn("note: %v; this run takes place anyway", err)

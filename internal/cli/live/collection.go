@@ -41,11 +41,11 @@ func (c *collection[T]) watch(ctx context.Context, expected runtime.Object, from
 		lw := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 				list, err := from.List(ctx, opts)
-				return list, c.note(err)
+				return list, c.recordResult(err)
 			},
 			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 				w, err := from.Watch(ctx, opts)
-				return w, c.note(err)
+				return w, c.recordResult(err)
 			},
 		}
 		// The page shows errors; the reflector's log would mix with the output of the command.
@@ -54,8 +54,8 @@ func (c *collection[T]) watch(ctx context.Context, expected runtime.Object, from
 	})
 }
 
-// note records the result of a request.
-func (c *collection[T]) note(err error) error {
+// recordResult records the result of a request.
+func (c *collection[T]) recordResult(err error) error {
 	c.mu.Lock()
 	same := fmt.Sprint(c.err) == fmt.Sprint(err)
 	c.err = err

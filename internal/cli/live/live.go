@@ -30,8 +30,8 @@ type Fleet struct {
 	metadata metadata.Interface
 	client   *overview.Client
 
-	catalogs collection[overview.Node]
-	nodes    collection[overview.Candidate]
+	catalogs collection[overview.NodeCatalog]
+	nodes    collection[overview.Node]
 	fleets   collection[v1alpha1.Fleet]
 
 	mu        sync.Mutex
@@ -55,28 +55,28 @@ func Watch(ctx context.Context, cfg *rest.Config) (*Fleet, error) {
 	if f.client, err = overview.Connect(cfg); err != nil {
 		return nil, err
 	}
-	f.catalogs = collection[overview.Node]{convert: fromUnstructured[overview.Node], changed: f.bump}
+	f.catalogs = collection[overview.NodeCatalog]{convert: fromUnstructured[overview.NodeCatalog], changed: f.bump}
 	f.fleets = collection[v1alpha1.Fleet]{convert: fromUnstructured[v1alpha1.Fleet], changed: f.bump}
-	f.nodes = collection[overview.Candidate]{convert: candidate, changed: f.bump}
+	f.nodes = collection[overview.Node]{convert: node, changed: f.bump}
 	return f, nil
 }
 
-// Nodes returns the NodeCatalogs by name. The caller must not change them. The error is ErrReading at first; later it says why
+// NodeCatalogs returns the NodeCatalogs by name. The caller must not change them. The error is ErrReading at first; later it says why
 // the result is outdated, or empty.
-func (f *Fleet) Nodes() ([]overview.Node, error) {
+func (f *Fleet) NodeCatalogs() ([]overview.NodeCatalog, error) {
 	f.catalogs.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))})
 	return f.catalogs.all()
 }
 
-// Candidates returns the Nodes by name, with their NodeCatalogs. Errors are those of [Fleet.Nodes].
-func (f *Fleet) Candidates() ([]overview.Candidate, error) {
+// Nodes returns the Nodes by name, with their NodeCatalogs. Errors are as of [Fleet.NodeCatalogs].
+func (f *Fleet) Nodes() ([]overview.Node, error) {
 	f.nodes.watch(f.ctx, &metav1.PartialObjectMetadata{}, metadataSource{f.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})})
-	catalogs, err := f.Nodes()
+	catalogs, err := f.NodeCatalogs()
 	nodes, nodesErr := f.nodes.all()
 	return overview.WithCatalogs(nodes, catalogs), errors.Join(err, nodesErr)
 }
 
-// FleetStatus returns what the manager wrote of the fleet; the zero value before it did. Errors are those of [Fleet.Nodes].
+// FleetStatus returns what the manager wrote of the fleet; the zero value before it did. Errors are as of [Fleet.NodeCatalogs].
 func (f *Fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
 	f.fleets.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("fleets"))})
 	all, err := f.fleets.all()
@@ -96,7 +96,7 @@ func (f *Fleet) Difference(ctx context.Context, node string) overview.Difference
 	return f.client.Difference(ctx, node)
 }
 
-// Resources returns the resources of all kinds by kind and name. Errors are those of [Fleet.Nodes]; resources of other kinds are
+// Resources returns the resources of all kinds by kind and name. Errors are as of [Fleet.NodeCatalogs]; resources of other kinds are
 // returned nevertheless.
 func (f *Fleet) Resources(ctx context.Context) ([]overview.Resource, error) {
 	kinds, err := f.client.Kinds(ctx)

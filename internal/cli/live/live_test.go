@@ -60,7 +60,7 @@ func want[T any](t *testing.T, fleet *live.Fleet, expected []string, all func() 
 	})
 }
 
-func nodeName(n overview.Node) string { return n.Name + " " + string(n.Status.Facts) }
+func nodeName(n overview.NodeCatalog) string { return n.Name + " " + string(n.Status.Facts) }
 
 func TestFleetFollowsTheCluster(t *testing.T) {
 	t.Parallel()
@@ -78,24 +78,24 @@ func TestFleetFollowsTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fleet.Nodes(); !errors.Is(err, live.ErrReading) {
+	if _, err := fleet.NodeCatalogs(); !errors.Is(err, live.ErrReading) {
 		t.Errorf("before anything was read: %v", err)
 	}
-	want(t, fleet, nil, fleet.Nodes, nodeName)
+	want(t, fleet, nil, fleet.NodeCatalogs, nodeName)
 
 	one := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	put(&v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "n2"}})
 	put(one)
-	want(t, fleet, []string{"n1 ", "n2 "}, fleet.Nodes, nodeName)
+	want(t, fleet, []string{"n1 ", "n2 "}, fleet.NodeCatalogs, nodeName)
 	one.Status.Facts = facts(`{"os":{"name":"Debian"}}`)
 	if err := admin.Status().Update(ctx, one); err != nil {
 		t.Fatal(err)
 	}
-	want(t, fleet, []string{`n1 {"os":{"name":"Debian"}}`, "n2 "}, fleet.Nodes, nodeName)
+	want(t, fleet, []string{`n1 {"os":{"name":"Debian"}}`, "n2 "}, fleet.NodeCatalogs, nodeName)
 	if err := admin.Delete(ctx, one); err != nil {
 		t.Fatal(err)
 	}
-	want(t, fleet, []string{"n2 "}, fleet.Nodes, nodeName)
+	want(t, fleet, []string{"n2 "}, fleet.NodeCatalogs, nodeName)
 
 	history := func() ([]v1alpha1.FleetHour, error) {
 		status, err := fleet.FleetStatus()
@@ -116,7 +116,7 @@ func TestFleetFollowsTheCluster(t *testing.T) {
 
 	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2", Labels: map[string]string{"role": "web"}}})
 	put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3"}})
-	want(t, fleet, []string{"n2 web true", "n3  false"}, fleet.Candidates, func(c overview.Candidate) string {
+	want(t, fleet, []string{"n2 web true", "n3  false"}, fleet.Nodes, func(c overview.Node) string {
 		return c.Name + " " + c.Labels["role"] + " " + map[bool]string{true: "true", false: "false"}[c.Catalog != nil]
 	})
 
@@ -137,7 +137,7 @@ func TestCallersSeeOnlyWhatTheyMayRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, fleet, func() error {
-		if _, err := fleet.Nodes(); !apierrors.IsForbidden(err) {
+		if _, err := fleet.NodeCatalogs(); !apierrors.IsForbidden(err) {
 			return errors.Join(errors.New("NodeCatalogs are not forbidden"), err)
 		}
 		return nil
@@ -150,9 +150,9 @@ func TestCallersSeeOnlyWhatTheyMayRead(t *testing.T) {
 	if err := errors.Join(admin.Create(t.Context(), role), admin.Create(t.Context(), binding)); err != nil {
 		t.Fatal(err)
 	}
-	want(t, fleet, nil, fleet.Nodes, nodeName)
+	want(t, fleet, nil, fleet.NodeCatalogs, nodeName)
 	until(t, fleet, func() error {
-		if _, err := fleet.Candidates(); !apierrors.IsForbidden(err) {
+		if _, err := fleet.Nodes(); !apierrors.IsForbidden(err) {
 			return errors.Join(errors.New("Nodes are not forbidden"), err)
 		}
 		return nil

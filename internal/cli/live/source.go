@@ -45,11 +45,11 @@ func fromUnstructured[T any](obj any) (t T, err error) {
 	return t, err
 }
 
-func candidate(obj any) (overview.Candidate, error) {
+func node(obj any) (overview.Node, error) {
 	m, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return overview.Candidate{}, fmt.Errorf("it is a %T", obj)
+		return overview.Node{}, fmt.Errorf("it is a %T", obj)
 	}
 	m.ManagedFields = nil
-	return overview.Candidate{ObjectMeta: m.ObjectMeta}, nil
+	return overview.Node{ObjectMeta: m.ObjectMeta}, nil
 }

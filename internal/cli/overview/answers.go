@@ -38,7 +38,7 @@ func inParallel(n int, do func(i int)) {
 // A Difference is what a node answers to the question how it differs from its catalog.
 type Difference struct {
 	Node string
-	// State is that of the node, and StateMessage explains it. "" if its NodeCatalog cannot be read.
+	// State is the state of the node, and StateMessage explains it. "" if its NodeCatalog cannot be read.
 	State        nodestate.State
 	StateMessage string
 	Report       report.Report
@@ -62,14 +62,14 @@ func (c *Client) Reports(ctx context.Context, node string) ([]report.Stored, err
 // Difference asks a node how it differs from its catalog.
 func (c *Client) Difference(ctx context.Context, node string) Difference {
 	d := c.difference(ctx, node)
-	var n Node
+	var n NodeCatalog
 	if d.Err != nil {
 		return d
 	}
 	if err := c.get(ctx, catalogsPath()+"/"+node, "application/json", &n); err == nil { // otherwise, only the answer is known
 		is := n.State()
 		d.State, d.StateMessage = is.State, is.Message
-		d.Withheld = slices.DeleteFunc(n.Spec.Withheld, func(w v1alpha1.Withheld) bool { return !w.IsMissing() })
+		d.Withheld = n.missing()
 	}
 	return d
 }
@@ -85,7 +85,7 @@ func (c *Client) difference(ctx context.Context, node string) Difference {
 }
 
 // DifferencesOf asks nodes how they differ from one resource, in their order. Nodes from which it is withheld are not asked.
-func (c *Client) DifferencesOf(ctx context.Context, ref v1alpha1.ResourceRef, nodes []Explanation, catalogs map[string]*Node) []Difference {
+func (c *Client) DifferencesOf(ctx context.Context, ref v1alpha1.ResourceRef, nodes []Explanation, catalogs map[string]*NodeCatalog) []Difference {
 	all := make([]Difference, len(nodes))
 	inParallel(len(nodes), func(i int) {
 		n := nodes[i]
@@ -105,9 +105,9 @@ func (c *Client) DifferencesOf(ctx context.Context, ref v1alpha1.ResourceRef, no
 	return all
 }
 
-// CatalogsOf returns the NodeCatalogs of Nodes by name.
-func CatalogsOf(all []Candidate) map[string]*Node {
-	catalogs := map[string]*Node{}
+// NodeCatalogsByName returns the NodeCatalogs of Nodes by name.
+func NodeCatalogsByName(all []Node) map[string]*NodeCatalog {
+	catalogs := map[string]*NodeCatalog{}
 	for _, n := range all {
 		catalogs[n.Name] = n.Catalog
 	}
@@ -178,15 +178,15 @@ func (c *Client) Entries(ctx context.Context, node string) ([]Entry, error) {
 	return all, nil
 }
 
-// A Group has nodes that answer the same.
-type Group struct {
+// A DifferenceGroup has nodes that report the same.
+type DifferenceGroup struct {
 	Nodes  []string
 	Report report.Report // of the first one
 }
 
-// Alike groups answers, the largest groups first. Durations don't count.
-func Alike(all []Difference) []Group {
-	var groups []Group
+// GroupDifferences groups nodes by their reports, apart from durations. The largest groups come first.
+func GroupDifferences(all []Difference) []DifferenceGroup {
+	var groups []DifferenceGroup
 	index := map[string]int{}
 	for _, d := range all {
 		var text strings.Builder
@@ -198,10 +198,10 @@ func Alike(all []Difference) []Group {
 		if !known {
 			i = len(groups)
 			index[text.String()] = i
-			groups = append(groups, Group{Report: d.Report})
+			groups = append(groups, DifferenceGroup{Report: d.Report})
 		}
 		groups[i].Nodes = append(groups[i].Nodes, d.Node)
 	}
-	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Nodes) - len(a.Nodes) })
+	slices.SortStableFunc(groups, func(a, b DifferenceGroup) int { return len(b.Nodes) - len(a.Nodes) })
 	return groups
 }

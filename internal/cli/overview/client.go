@@ -37,22 +37,22 @@ func Connect(cfg *rest.Config) (*Client, error) {
 	return &Client{client}, nil
 }
 
-// Nodes returns all nodes with a NodeCatalog, by name.
-func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	return list[Node](ctx, c, catalogsPath(), "application/json")
+// NodeCatalogs returns the NodeCatalogs of the cluster, by name.
+func (c *Client) NodeCatalogs(ctx context.Context) ([]NodeCatalog, error) {
+	return list[NodeCatalog](ctx, c, catalogsPath(), "application/json")
 }
 
 func catalogsPath() string { return "/apis/" + v1alpha1.GroupVersion.String() + "/nodecatalogs" }
 
-// Candidates returns the Nodes of the cluster, by name, with their NodeCatalogs; only one of them unless node is "".
-func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, error) {
+// Nodes returns the Nodes of the cluster, by name, with their NodeCatalogs; only one of them unless node is "".
+func (c *Client) Nodes(ctx context.Context, node string) ([]Node, error) {
 	const onlyMetadata = "application/json;as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 	if node == "" {
-		var nodes []Candidate
+		var nodes []Node
 		var nodesErr error
 		var reading sync.WaitGroup
-		reading.Go(func() { nodes, nodesErr = list[Candidate](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List")) })
-		catalogs, err := c.Nodes(ctx)
+		reading.Go(func() { nodes, nodesErr = list[Node](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List")) })
+		catalogs, err := c.NodeCatalogs(ctx)
 		reading.Wait()
 		if err := cmp.Or(nodesErr, err); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, erro
 	if faults := content.IsPathSegmentName(node); len(faults) > 0 {
 		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
 	}
-	n := Candidate{Catalog: &Node{}}
+	n := Node{Catalog: &NodeCatalog{}}
 	if err := c.get(ctx, "/api/v1/nodes/"+node, fmt.Sprintf(onlyMetadata, ""), &n); err != nil {
 		return nil, c.suggestNode(ctx, node, fmt.Errorf("cannot get the Node %s: %w", node, err))
 	}
@@ -73,12 +73,12 @@ func (c *Client) Candidates(ctx context.Context, node string) ([]Candidate, erro
 	case err != nil:
 		return nil, fmt.Errorf("cannot get the NodeCatalog %s: %w", node, err)
 	}
-	return []Candidate{n}, nil
+	return []Node{n}, nil
 }
 
 // WithCatalogs returns Nodes with their NodeCatalogs.
-func WithCatalogs(nodes []Candidate, catalogs []Node) []Candidate {
-	byName := make(map[string]*Node, len(catalogs))
+func WithCatalogs(nodes []Node, catalogs []NodeCatalog) []Node {
+	byName := make(map[string]*NodeCatalog, len(catalogs))
 	for i := range catalogs {
 		byName[catalogs[i].Name] = &catalogs[i]
 	}
@@ -98,7 +98,7 @@ type Kind struct {
 
 func (k Kind) path() string { return "/apis/" + k.GroupVersion().String() + "/" + k.Resource }
 
-// Kinds returns the kinds of resources that the cluster has, built-in ones and those of external types.
+// Kinds returns the kinds of resources that the cluster has, built-in and external.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	var kinds []Kind
 	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha1.ExternalGroupVersion} {

@@ -41,14 +41,14 @@ func (served) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestListsWithManyPagesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 
-	var all []overview.Candidate
+	var all []overview.Node
 	synctest.Test(t, func(t *testing.T) { // whose clock goes on only if all wait
 		client, err := overview.Connect(&rest.Config{Host: "http://api", Transport: served{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if all, err = client.Candidates(t.Context(), ""); err != nil {
+		if all, err = client.Nodes(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != 0 {
@@ -89,7 +89,7 @@ func TestListsAreReadWhateverTheOrderOfTheirFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := client.Nodes(t.Context())
+			all, err := client.NodeCatalogs(t.Context())
 			var names []string
 			for _, n := range all {
 				names = append(names, n.Name)

@@ -40,7 +40,7 @@ type Drift struct {
 	Count int64 `json:"count"`
 	// Uncorrected counts resources on nodes whose last drift was only reported, or could not be corrected.
 	Uncorrected int `json:"uncorrected"`
-	// Failed counts those of them that are failed now: Fettle cannot correct them.
+	// Failed counts the drifted resources that are failed now: Fettle cannot correct them.
 	Failed    int       `json:"failed"`
 	FirstSeen time.Time `json:"firstSeen"`
 	LastSeen  time.Time `json:"lastSeen"`
@@ -57,7 +57,7 @@ type group struct {
 }
 
 // Drifts returns the rows that a query selects, those that drifted most often first.
-func Drifts(all []Node, q Query) []Drift {
+func Drifts(all []NodeCatalog, q Query) []Drift {
 	groups := map[key]*group{}
 	for _, n := range all {
 		if len(q.Nodes) > 0 && !slices.Contains(q.Nodes, n.Name) {
@@ -127,7 +127,7 @@ func groupOf(groups map[key]*group, by, node string, r v1alpha1.DriftRecord) *gr
 }
 
 // add adds a record of a node.
-func (g *group) add(n Node, r v1alpha1.DriftRecord) {
+func (g *group) add(n NodeCatalog, r v1alpha1.DriftRecord) {
 	g.Count += r.Count
 	g.resources[string(r.Ref)], g.nodes[n.Name] = true, true
 	for _, p := range r.Properties {
@@ -147,7 +147,7 @@ func (g *group) add(n Node, r v1alpha1.DriftRecord) {
 	}
 }
 
-func (n Node) isFailed(ref v1alpha1.ReportedRef) bool {
+func (n NodeCatalog) isFailed(ref v1alpha1.ReportedRef) bool {
 	return slices.ContainsFunc(n.Status.Resources, func(r v1alpha1.ResourceReport) bool {
 		return r.Ref == ref && r.State == v1alpha1.StateFailed
 	})

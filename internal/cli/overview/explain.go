@@ -17,7 +17,7 @@ type Explanation struct {
 	Selected bool   `json:"selected"`
 	// Held is set if the node's update is held. A node that is no longer selected then still has the resource.
 	Held bool `json:"held,omitempty"`
-	// State is that of the resource on a selected node: a state of the API.
+	// State is the state of the resource on a selected node: a state of the API.
 	State v1alpha1.ResourceState `json:"state,omitempty"`
 	// Since is when it entered the state, if the node reports that.
 	Since *metav1.Time `json:"since,omitempty"`
@@ -41,16 +41,16 @@ func (e Explanation) Fails() bool {
 }
 
 // held returns what holds the update of the node; nil if nothing does.
-func (n Candidate) held() *v1alpha1.Held {
+func (n Node) held() *v1alpha1.Held {
 	if n.Catalog == nil {
 		return nil
 	}
 	return n.Catalog.Spec.Held
 }
 
-// explain explains the state of a resource on a node that it selects. The order is that of the resource's status: what withholds a
+// explain explains the state of a resource on a node that it selects. The order follows the resource's status: what withholds a
 // resource has precedence over a silent agent, and that over what the agent reported.
-func explain(r Resource, n Candidate) Explanation {
+func explain(r Resource, n Node) Explanation {
 	e := Explanation{Node: n.Name, Selected: true, State: v1alpha1.StateInSync}
 	if n.Catalog == nil {
 		e.State, e.Reason = v1alpha1.StatePending, "the node has no NodeCatalog yet"
@@ -70,7 +70,7 @@ func explain(r Resource, n Candidate) Explanation {
 }
 
 // explainDelivery explains how far a resource that is not withheld got on a node.
-func (e *Explanation) explainDelivery(r Resource, c Node) {
+func (e *Explanation) explainDelivery(r Resource, c NodeCatalog) {
 	switch is := c.State(); {
 	case is.State == nodestate.Silent:
 		e.State, e.Reason, e.Since = v1alpha1.StateUnknown, is.Message, sinceOf(is)
@@ -114,7 +114,7 @@ func isPending(r Resource, node string, behind bool) bool {
 }
 
 // withheld returns why a resource is withheld from the node.
-func (n Node) withheld(ref v1alpha1.ResourceRef) (why string, withheld bool) {
+func (n NodeCatalog) withheld(ref v1alpha1.ResourceRef) (why string, withheld bool) {
 	i := slices.IndexFunc(n.Spec.Withheld, func(w v1alpha1.Withheld) bool { return w.Ref == ref })
 	if i < 0 {
 		return "", false
@@ -124,8 +124,8 @@ func (n Node) withheld(ref v1alpha1.ResourceRef) (why string, withheld bool) {
 }
 
 // reported adds what the node reports of the resource. It lists only what is not in sync, and drift that its last run corrected. On a
-// node on which runs are disabled, only trouble from before that counts.
-func (e *Explanation) reported(r Resource, c Node) {
+// node on which runs are disabled, only earlier problems count.
+func (e *Explanation) reported(r Resource, c NodeCatalog) {
 	for _, reported := range c.Status.Resources {
 		if string(reported.Ref) != string(r.Ref()) {
 			continue
@@ -138,7 +138,7 @@ func (e *Explanation) reported(r Resource, c Node) {
 		}
 		e.State, e.Since, e.Reason = reported.State, reported.Since, describe(reported)
 		if e.State == v1alpha1.StateSkipped {
-			e.Reason = because(r, c, e.Reason)
+			e.Reason = withCauses(r, c, e.Reason)
 		}
 		return
 	}
@@ -147,8 +147,8 @@ func (e *Explanation) reported(r Resource, c Node) {
 	}
 }
 
-// because puts the cause before its consequence: what happened to the resources that a skipped one requires.
-func because(r Resource, c Node, skipped string) string {
+// withCauses puts before the message of a skipped resource what happened to the resources that it requires.
+func withCauses(r Resource, c NodeCatalog, skipped string) string {
 	var causes []string
 	for _, other := range slices.Concat(r.Spec.Require, r.Spec.Subscribe) {
 		if why, withheld := c.withheld(other); withheld {

@@ -68,7 +68,7 @@ func (c *Client) suggestNode(ctx context.Context, node string, err error) error 
 }
 
 // CheckNodes returns an error for names that none of the nodes has.
-func CheckNodes(all []Node, wanted []string) error {
+func CheckNodes(all []NodeCatalog, wanted []string) error {
 	names := make([]string, len(all))
 	for i, n := range all {
 		names[i] = n.Name
@@ -82,8 +82,8 @@ func CheckNodes(all []Node, wanted []string) error {
 }
 
 // HasDrifted reports whether nodes remember drift of a resource.
-func HasDrifted(all []Node, ref string) bool {
-	return slices.ContainsFunc(all, func(n Node) bool {
+func HasDrifted(all []NodeCatalog, ref string) bool {
+	return slices.ContainsFunc(all, func(n NodeCatalog) bool {
 		return slices.ContainsFunc(n.Status.Drift, func(d v1alpha1.DriftRecord) bool { return sameResource(ref, string(d.Ref)) })
 	})
 }

@@ -11,7 +11,7 @@ import (
 // onlyNames asks for a list without specs and statuses.
 const onlyNames = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-// Refs returns the resources, as Kind/name, that a word may be the begin of: those of its kind or, if it names none yet, the kinds
+// Refs returns the resources, as Kind/name, that a word may be completed to: the resources of its kind or, if it names none yet, the kinds
 // with a slash.
 func (c *Client) Refs(ctx context.Context, word string) ([]string, error) {
 	kind, _, named := strings.Cut(word, "/")

@@ -12,8 +12,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
-// A Node is the part of a NodeCatalog that overviews need.
-type Node struct {
+// A NodeCatalog is the part of a NodeCatalog that overviews read.
+type NodeCatalog struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Withheld []v1alpha1.Withheld `json:"withheld"`
@@ -33,13 +33,13 @@ type Node struct {
 }
 
 // State is the state of the node.
-func (n Node) State() nodestate.Status { return nodestate.Of(n.catalog()) }
+func (n NodeCatalog) State() nodestate.Status { return nodestate.Of(n.object()) }
 
 // Counts counts the resources of the node.
-func (n Node) Counts() nodestate.Counts { return nodestate.Resources(n.catalog()) }
+func (n NodeCatalog) Counts() nodestate.Counts { return nodestate.Resources(n.object()) }
 
-// catalog is the NodeCatalog, as far as the state of the node depends on it.
-func (n Node) catalog() *v1alpha1.NodeCatalog {
+// object is the NodeCatalog, as far as the state of the node depends on it.
+func (n NodeCatalog) object() *v1alpha1.NodeCatalog {
 	return &v1alpha1.NodeCatalog{
 		ObjectMeta: n.ObjectMeta,
 		Spec:       v1alpha1.NodeCatalogSpec{Withheld: n.Spec.Withheld, Held: n.Spec.Held},
@@ -48,4 +48,14 @@ func (n Node) catalog() *v1alpha1.NodeCatalog {
 			Counts: n.Status.Counts, Conditions: n.Status.Conditions,
 		},
 	}
+}
+
+// missing returns what the node lacks because it is withheld. It is a list of its own: n may be in a cache.
+func (n NodeCatalog) missing() (all []v1alpha1.Withheld) {
+	for _, w := range n.Spec.Withheld {
+		if w.IsMissing() {
+			all = append(all, w)
+		}
+	}
+	return all
 }

@@ -27,18 +27,18 @@ func by(executable string, r v1alpha1.DriftRecord) v1alpha1.DriftRecord {
 	return r
 }
 
-func node(name string, drift ...v1alpha1.DriftRecord) overview.Node {
-	n := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func nodeCatalog(name string, drift ...v1alpha1.DriftRecord) overview.NodeCatalog {
+	n := overview.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.Drift = drift
 	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}}
 	return n
 }
 
-func fleet() []overview.Node {
-	return []overview.Node{
-		node("web-1", by("sed", record("File/motd", 1, 5, 3, true, "mode")), record("User/ann", 2, 2, 1, false, "shell")),
-		node("web-2", by("vi", record("File/motd", 0, 4, 2, true, "content")), record("File//srv/x", 4, 4, 1, true, "ensure")),
-		node("web-3"),
+func fleet() []overview.NodeCatalog {
+	return []overview.NodeCatalog{
+		nodeCatalog("web-1", by("sed", record("File/motd", 1, 5, 3, true, "mode")), record("User/ann", 2, 2, 1, false, "shell")),
+		nodeCatalog("web-2", by("vi", record("File/motd", 0, 4, 2, true, "content")), record("File//srv/x", 4, 4, 1, true, "ensure")),
+		nodeCatalog("web-3"),
 	}
 }
 
@@ -79,29 +79,29 @@ func TestDriftIsGrouped(t *testing.T) {
 }
 
 // is returns a node whose condition Ready is False for a reason.
-func is(name, reason string) overview.Node {
-	n := node(name)
+func is(name, reason string) overview.NodeCatalog {
+	n := nodeCatalog(name)
 	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "because", LastTransitionTime: metav1.NewTime(at(3))}}
 	n.Status.Counts = &v1alpha1.RunCounts{Total: 5, InSync: 2, Failed: 1, Skipped: 1, Noop: 1}
 	return n
 }
 
-func silent(n overview.Node) overview.Node {
+func silent(n overview.NodeCatalog) overview.NodeCatalog {
 	n.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
 	return n
 }
 
-func held(n overview.Node) overview.Node {
+func held(n overview.NodeCatalog) overview.NodeCatalog {
 	n.Spec.Held = &v1alpha1.Held{Since: metav1.NewTime(at(2)), Resources: []v1alpha1.ResourceRef{"File/motd"}}
 	return n
 }
 
 // states is a fleet with nodes in several states.
-func states() []overview.Node {
+func states() []overview.NodeCatalog {
 	applying := is("web-8", v1alpha1.ReasonApplying)
 	applying.Status.Counts = nil
 	return append(fleet(), is("web-6", v1alpha1.ReasonDisabled), is("web-5", v1alpha1.ReasonResourcesFailed), silent(is("web-4", v1alpha1.ReasonResourcesFailed)), applying,
-		is("web-9", v1alpha1.ReasonResourcesFailed), held(node("web-7")))
+		is("web-9", v1alpha1.ReasonResourcesFailed), held(nodeCatalog("web-7")))
 }
 
 func TestStatusCountsEachNodeOnce(t *testing.T) {
@@ -131,15 +131,15 @@ func TestStatusCountsEachNodeOnce(t *testing.T) {
 func TestNodesWithTheSameProblemAreGrouped(t *testing.T) {
 	t.Parallel()
 
-	var all []overview.Node
+	var all []overview.NodeCatalog
 	for _, name := range []string{"b", "a", "c"} {
-		all = append(all, silent(node(name)))
+		all = append(all, silent(nodeCatalog(name)))
 	}
 	early := is("d", v1alpha1.ReasonResourcesFailed)
 	early.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at(1))
 	other := is("e", v1alpha1.ReasonResourcesFailed)
 	other.Status.Conditions[0].Message = "something else"
-	all = append(all, other, is("g", v1alpha1.ReasonResourcesFailed), early, held(node("f")))
+	all = append(all, other, is("g", v1alpha1.ReasonResourcesFailed), early, held(nodeCatalog("f")))
 	type group struct {
 		State   nodestate.State
 		Message string
@@ -147,7 +147,7 @@ func TestNodesWithTheSameProblemAreGrouped(t *testing.T) {
 		Nodes   []string
 	}
 	var got []group
-	for _, g := range overview.Grouped(overview.StatusOf(all, at(5)).Problems) {
+	for _, g := range overview.GroupedProblems(overview.StatusOf(all, at(5)).Problems) {
 		got = append(got, group{g.State, g.Message, g.Since, g.Nodes})
 	}
 	want := []group{
@@ -161,7 +161,7 @@ func TestNodesWithTheSameProblemAreGrouped(t *testing.T) {
 	}
 }
 
-func TestDriftSaysWhereItIsNotKnown(t *testing.T) {
+func TestDriftNamesNodesWhereItIsUnknown(t *testing.T) {
 	t.Parallel()
 
 	all := states()
@@ -193,9 +193,9 @@ func TestDriftSaysWhereItIsNotKnown(t *testing.T) {
 func TestDriftThatCannotBeCorrectedHasFailed(t *testing.T) {
 	t.Parallel()
 
-	n := node("web-1", record("File/motd", 1, 2, 1, false, "ensure"), record("User/ann", 1, 2, 1, false, "shell"), record("File/old", 1, 2, 1, true))
+	n := nodeCatalog("web-1", record("File/motd", 1, 2, 1, false, "ensure"), record("User/ann", 1, 2, 1, false, "shell"), record("File/old", 1, 2, 1, true))
 	n.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/motd", State: v1alpha1.StateFailed}, {Ref: "User/ann", State: v1alpha1.StateNoop}, {Ref: "File/old", State: v1alpha1.StateFailed}}
-	got := overview.Drifts([]overview.Node{n}, overview.Query{By: overview.ByNode})
+	got := overview.Drifts([]overview.NodeCatalog{n}, overview.Query{By: overview.ByNode})
 	if len(got) != 1 || got[0].Uncorrected != 2 || got[0].Failed != 1 {
 		t.Errorf("got %+v", got)
 	}

@@ -37,7 +37,7 @@ type PlanNodes struct {
 	Changing int `json:"changing"`
 	// Failing are those on which something would fail.
 	Failing int `json:"failing,omitempty"`
-	// Unknown are those of which the plan does not tell all: something was not checked or compared.
+	// Unknown counts the nodes whose outcome is not completely known: something was not checked or compared.
 	Unknown int `json:"unknown,omitempty"`
 	// Withheld are affected nodes from which a resource would be withheld.
 	Withheld int `json:"withheld,omitempty"`
@@ -47,7 +47,7 @@ type PlanNodes struct {
 	Held     int `json:"held,omitempty"`
 }
 
-// Differs reports whether the change would change something, on hosts or in catalogs of which the hosts were not asked.
+// Differs reports whether the change would change something on hosts, or in catalogs whose hosts were not asked.
 func (p *Plan) Differs() bool { return p.Nodes.Changing+p.Nodes.NotAsked > 0 }
 
 // Fails reports whether something would fail or be withheld, nodes would not apply the change, or the plan does not tell all.
@@ -204,7 +204,7 @@ func (p *Plan) count(last *reports.PlanStatus) {
 }
 
 // CountStates adds the states of the affected nodes to a plan.
-func (p *Plan) CountStates(all []Node) {
+func (p *Plan) CountStates(all []NodeCatalog) {
 	states := make(map[string]nodestate.State, len(all))
 	for _, n := range all {
 		states[n.Name] = n.State().State

@@ -19,7 +19,7 @@ type Status struct {
 	Nodes v1alpha1.FleetNodes `json:"nodes"`
 	// Resources are the sums of what the nodes report. A resource counts once for each of its nodes.
 	Resources ResourceCounts `json:"resources"`
-	// Drift is that of the last 24 hours.
+	// Drift is the drift of the last 24 hours.
 	Drift DriftCounts `json:"drift"`
 	// Deselection is what is held, with the command that confirms it; nil if nothing is, or the Fleet cannot be read.
 	Deselection *v1alpha1.HeldDeselection `json:"deselection,omitempty"`
@@ -52,12 +52,12 @@ type NodeProblem struct {
 }
 
 // StatusOf sums up the state of nodes.
-func StatusOf(all []Node, now time.Time) Status {
+func StatusOf(all []NodeCatalog, now time.Time) Status {
 	s := Status{Problems: []NodeProblem{}, Others: []NodeProblem{}}
 	for _, n := range all {
 		s.Resources.Add(n.Counts())
 		is := n.State()
-		Count(&s.Nodes, is.State)
+		CountNode(&s.Nodes, is.State)
 		problem := NodeProblem{Node: n.Name, State: is.State, Reason: is.Reason, Since: is.Since, Message: is.Message}
 		switch {
 		case is.State.NeedsAttention():
@@ -73,7 +73,7 @@ func StatusOf(all []Node, now time.Time) Status {
 	return s
 }
 
-func driftCounts(all []Node, now time.Time) (c DriftCounts) {
+func driftCounts(all []NodeCatalog, now time.Time) (c DriftCounts) {
 	q := Query{Since: now.Add(-Recent)}
 	for _, q.By = range []string{ByResource, ByNode} {
 		rows := Drifts(all, q)
@@ -89,8 +89,8 @@ func driftCounts(all []Node, now time.Time) (c DriftCounts) {
 	return c
 }
 
-// Count adds a node in a state.
-func Count(c *v1alpha1.FleetNodes, state nodestate.State) {
+// CountNode adds a node in a state.
+func CountNode(c *v1alpha1.FleetNodes, state nodestate.State) {
 	c.Total++
 	counters := map[nodestate.State]*int32{
 		nodestate.Silent: &c.Silent, nodestate.Disabled: &c.Disabled, nodestate.Held: &c.Held, nodestate.Pending: &c.Pending,
@@ -118,8 +118,8 @@ type ProblemGroup struct {
 	Nodes       []string
 }
 
-// Grouped groups problems: by state, the largest groups first.
-func Grouped(all []NodeProblem) (groups []ProblemGroup) {
+// GroupedProblems groups problems: by state, the largest groups first.
+func GroupedProblems(all []NodeProblem) (groups []ProblemGroup) {
 	type key struct {
 		state           nodestate.State
 		reason, message string

@@ -21,7 +21,7 @@ func (u Unchecked) String() string {
 }
 
 // UncheckedBy returns the nodes of a query that don't check what it selects, by reason.
-func UncheckedBy(all []Node, q Query) []Unchecked {
+func UncheckedBy(all []NodeCatalog, q Query) []Unchecked {
 	silent, disabled := Unchecked{why: "unknown since the agent fell silent on %s"}, Unchecked{why: "not checked on %s, where runs are disabled"}
 	held, withheld := Unchecked{why: "checked against an older catalog on %s, whose update is held"}, Unchecked{why: "resources are withheld, and not checked, on %s"}
 	for _, n := range all {

@@ -11,7 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// Versions are those of the programs that work together.
+// Versions are the versions of the programs that work together.
 type Versions struct {
 	Client string         `json:"client"`
 	Agents []AgentVersion `json:"agents,omitempty"`

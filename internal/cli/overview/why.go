@@ -39,17 +39,17 @@ func Selects(r Resource) string {
 	return selects
 }
 
-// A Candidate is a Node of the cluster, with its NodeCatalog if it has one.
-type Candidate struct {
+// A Node is a Node of the cluster, with its NodeCatalog if it has one.
+type Node struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Catalog           *Node `json:"-"`
+	Catalog           *NodeCatalog `json:"-"`
 }
 
 // maxWhen limits a when on all nodes together, in the units of package expression: three seconds at most, as in the manager.
 const maxWhen = 3_000_000_000
 
-// Why explains the state of a resource on nodes, in their order. The error is that of its nodeSelector or when.
-func Why(r Resource, nodes []Candidate) ([]Explanation, error) {
+// Why explains the state of a resource on nodes, in their order. The error is about its nodeSelector or when.
+func Why(r Resource, nodes []Node) ([]Explanation, error) {
 	selector, err := metav1.LabelSelectorAsSelector(r.Spec.NodeSelector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
@@ -82,7 +82,7 @@ type targeting struct {
 }
 
 // excludes returns why a node is not selected, "" if it is.
-func (s *targeting) excludes(n Candidate) string {
+func (s *targeting) excludes(n Node) string {
 	requirements, selectable := s.selector.Requirements()
 	if !selectable {
 		return "its nodeSelector selects no node"
@@ -99,11 +99,11 @@ func (s *targeting) excludes(n Candidate) string {
 	if s.when == nil {
 		return ""
 	}
-	return s.unless(n)
+	return s.whenExcludes(n)
 }
 
-// unless returns why the when of a resource excludes a node.
-func (s *targeting) unless(n Candidate) string {
+// whenExcludes returns why the when of a resource excludes a node; "" if it does not.
+func (s *targeting) whenExcludes(n Node) string {
 	facts := map[string]any{}
 	switch {
 	case n.Catalog != nil && len(n.Catalog.Status.Facts) > 0:

@@ -80,7 +80,7 @@ func tableOf[T any](f filter, rows []T) table[T] {
 	return t
 }
 
-// Previous returns the URL of the previous page; "" if there is none.
+// Previous returns the URL of the previous page; "" on the first one.
 func (t table[T]) Previous() string { return t.at(t.page - 1) }
 
 // Next returns the URL of the next page; "" if there is none.

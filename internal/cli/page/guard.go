@@ -18,7 +18,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 type Guard struct {
 	// Token is the first part of each path.
 	Token string
-	// Port is that of the listener, which listens on loopback.
+	// Port is the port of the listener, which listens on loopback.
 	Port string
 }
 

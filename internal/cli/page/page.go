@@ -24,8 +24,8 @@ import (
 
 // A Fleet is what a page shows. The results must not change; with an error, they are what was known before it.
 type Fleet interface {
+	NodeCatalogs() ([]overview.NodeCatalog, error)
 	Nodes() ([]overview.Node, error)
-	Candidates() ([]overview.Candidate, error)
 	Resources(context.Context) ([]overview.Resource, error)
 	// FleetStatus returns what the manager wrote of the fleet: past hours, the present one first, and what is held.
 	FleetStatus() (v1alpha1.FleetStatus, error)

@@ -29,7 +29,7 @@ func now() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 // A fleet is a fleet that tests change.
 type fleet struct {
 	mu          sync.Mutex
-	nodes       []overview.Node
+	nodes       []overview.NodeCatalog
 	resources   []overview.Resource
 	err         error
 	hours       []v1alpha1.FleetHour
@@ -40,17 +40,17 @@ type fleet struct {
 	next        chan struct{}
 }
 
-func (f *fleet) Nodes() ([]overview.Node, error) {
+func (f *fleet) NodeCatalogs() ([]overview.NodeCatalog, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.nodes, f.err
 }
 
-func (f *fleet) Candidates() ([]overview.Candidate, error) {
-	nodes, err := f.Nodes()
-	var all []overview.Candidate
+func (f *fleet) Nodes() ([]overview.Node, error) {
+	nodes, err := f.NodeCatalogs()
+	var all []overview.Node
 	for i := range nodes {
-		all = append(all, overview.Candidate{ObjectMeta: metav1.ObjectMeta{Name: nodes[i].Name, Labels: nodes[i].Labels}, Catalog: &nodes[i]})
+		all = append(all, overview.Node{ObjectMeta: metav1.ObjectMeta{Name: nodes[i].Name, Labels: nodes[i].Labels}, Catalog: &nodes[i]})
 	}
 	return all, err
 }
@@ -104,8 +104,8 @@ func (f *fleet) change(how func(*fleet)) {
 	f.next = make(chan struct{})
 }
 
-func node(name string, ready metav1.ConditionStatus, reason, message string) overview.Node {
-	n := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
+func node(name string, ready metav1.ConditionStatus, reason, message string) overview.NodeCatalog {
+	n := overview.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}}
 	n.Status.AppliedGeneration = 1
 	n.Status.Counts = &v1alpha1.RunCounts{Total: 3, InSync: 3}
 	if reason == v1alpha1.ReasonResourcesFailed {
@@ -115,7 +115,7 @@ func node(name string, ready metav1.ConditionStatus, reason, message string) ove
 	return n
 }
 
-// small is a fleet of three nodes, one of which has failed, and a resource that drifted there.
+// small is a fleet of three nodes and a resource. One node has failed, and the resource drifted there.
 func small() *fleet {
 	failed := node("web-2", metav1.ConditionFalse, v1alpha1.ReasonResourcesFailed, "1 resource failed: <b>bold</b>")
 	failed.Status.Resources = []v1alpha1.ResourceReport{{
@@ -143,7 +143,7 @@ func small() *fleet {
 			{Ref: report.Ref{Kind: "File", Name: "motd"}, State: report.Noop, Events: []report.Event{{Message: "content would change", Diff: "@@ -1 +1 @@\n-<b>is</b>\n+should\n"}}},
 			{Ref: report.Ref{Kind: "User", Name: "ann"}, State: report.InSync},
 		}},
-		nodes: []overview.Node{
+		nodes: []overview.NodeCatalog{
 			node("web-1", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""), failed, node("web-3", metav1.ConditionTrue, v1alpha1.ReasonApplied, ""),
 		},
 		resources: []overview.Resource{motd, ann},
@@ -222,7 +222,7 @@ func TestProblemsComeFirst(t *testing.T) {
 	held.Spec.Held = &v1alpha1.Held{Since: metav1.NewTime(now().Add(-time.Hour)), Resources: []v1alpha1.ResourceRef{"File/motd"}}
 	corrected := node("web-0", metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	corrected.Status.Resources = []v1alpha1.ResourceReport{{Ref: "File/motd", State: v1alpha1.StateChanged, Corrective: true}}
-	f.nodes = append([]overview.Node{corrected}, append(f.nodes, held)...)
+	f.nodes = append([]overview.NodeCatalog{corrected}, append(f.nodes, held)...)
 	for i := range 1200 {
 		silent := node(fmt.Sprintf("z-%04d", i), metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		silent.Annotations = map[string]string{v1alpha1.AnnotationSilentSince: "2026-01-02T01:00:00Z"}
@@ -253,7 +253,7 @@ func TestProblemsComeFirst(t *testing.T) {
 	}
 }
 
-func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
+func TestInvalidURLsAreExplained(t *testing.T) {
 	t.Parallel()
 
 	h := handler(small())
@@ -277,7 +277,7 @@ func TestWrongAddressesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOnlyReadingIsPossible(t *testing.T) {
+func TestOnlyGetIsAllowed(t *testing.T) {
 	t.Parallel()
 
 	h := handler(small())
@@ -290,7 +290,7 @@ func TestOnlyReadingIsPossible(t *testing.T) {
 	}
 }
 
-func TestPagesShowWhatIsKnownAndWhyItIsOutdated(t *testing.T) {
+func TestPagesShowLastKnownStateAndTheError(t *testing.T) {
 	t.Parallel()
 
 	f := small()

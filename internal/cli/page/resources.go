@@ -49,7 +49,7 @@ func (p *page) resources(r *http.Request) (view, error) {
 		return v, err
 	}
 	all, err := p.Fleet.Resources(r.Context())
-	if unread(all, err) {
+	if isUnknown(all, err) {
 		return v, err
 	}
 	rows, kinds := resourceRows(all, f, state)
@@ -130,7 +130,7 @@ func (p *page) resource(r *http.Request) (view, error) {
 	if i < 0 {
 		return v, err
 	}
-	nodes, err := p.Fleet.Candidates()
+	nodes, err := p.Fleet.Nodes()
 	if isReading(err) {
 		return v, err
 	}
@@ -141,7 +141,7 @@ func (p *page) resource(r *http.Request) (view, error) {
 }
 
 // explain adds the nodes that the resource selects, as far as they match the filter, and all their states.
-func (v *resourceView) explain(f filter, nodes []overview.Candidate) {
+func (v *resourceView) explain(f filter, nodes []overview.Node) {
 	all, err := overview.Why(v.Resource, nodes)
 	if err != nil {
 		v.Invalid = err.Error()

@@ -92,7 +92,7 @@ func address(parts []string) string {
 	return "/" + path.Join(escaped...)
 }
 
-// short returns the begin of a name, as long as fits into a box.
+// short truncates a name so that it fits into a box.
 func short(name string) string {
 	const most = 28
 	if all := []rune(name); len(all) > most {

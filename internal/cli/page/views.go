@@ -16,8 +16,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// unread reports whether nothing is known yet, or ever will be with this error.
-func unread[T any](all []T, err error) bool { return err != nil && len(all) == 0 }
+// isUnknown reports whether nothing is known yet, or ever will be with this error.
+func isUnknown[T any](all []T, err error) bool { return err != nil && len(all) == 0 }
 
 // fleetView is the content of the first page.
 type fleetView struct {
@@ -40,8 +40,8 @@ const (
 
 func (p *page) fleet(*http.Request) (view, error) {
 	v := view{Title: "Fleet"}
-	nodes, err := p.Fleet.Nodes()
-	if unread(nodes, err) {
+	nodes, err := p.Fleet.NodeCatalogs()
+	if isUnknown(nodes, err) {
 		return v, err
 	}
 	now := p.Now()
@@ -51,7 +51,7 @@ func (p *page) fleet(*http.Request) (view, error) {
 		Drifted: overview.Drifts(nodes, overview.Query{By: overview.ByResource, Since: now.Add(-overview.Recent), Top: shownDrift}),
 	}
 	content.Deselection = fleet.Deselection
-	groups := overview.Grouped(slices.Concat(content.Problems, content.Others))
+	groups := overview.GroupedProblems(slices.Concat(content.Problems, content.Others))
 	content.Groups = groups[:min(len(groups), shownGroups)]
 	content.OmittedGroups = len(groups) - len(content.Groups)
 	switch {
@@ -133,8 +133,8 @@ func (p *page) nodes(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	nodes, err := p.Fleet.Nodes()
-	if unread(nodes, err) {
+	nodes, err := p.Fleet.NodeCatalogs()
+	if isUnknown(nodes, err) {
 		return v, err
 	}
 	var rows []nodeRow
@@ -149,7 +149,7 @@ func (p *page) nodes(r *http.Request) (view, error) {
 	return v, err
 }
 
-func rowOf(n overview.Node) nodeRow {
+func rowOf(n overview.NodeCatalog) nodeRow {
 	row := nodeRow{Name: n.Name, Status: n.State(), Counts: n.Counts()}
 	for _, d := range n.Status.Drift {
 		row.Drift += d.Count
@@ -163,12 +163,12 @@ func rowOf(n overview.Node) nodeRow {
 // nodeView is the content of the page of a node.
 type nodeView struct {
 	nodeRow
-	Node      overview.Node
+	Node      overview.NodeCatalog
 	NotInSync []v1alpha1.ResourceReport
 	Corrected []v1alpha1.ResourceReport // by the last run
 }
 
-func viewOf(n overview.Node) nodeView {
+func viewOf(n overview.NodeCatalog) nodeView {
 	v := nodeView{nodeRow: rowOf(n), Node: n}
 	for _, r := range n.Status.Resources {
 		if nodestate.Healthy(r.State) {
@@ -183,8 +183,8 @@ func viewOf(n overview.Node) nodeView {
 func (p *page) node(r *http.Request) (view, error) {
 	name := r.PathValue("name")
 	v := view{Title: name}
-	nodes, err := p.Fleet.Nodes()
-	i, found := slices.BinarySearchFunc(nodes, name, func(n overview.Node, name string) int { return strings.Compare(n.Name, name) })
+	nodes, err := p.Fleet.NodeCatalogs()
+	i, found := slices.BinarySearchFunc(nodes, name, func(n overview.NodeCatalog, name string) int { return strings.Compare(n.Name, name) })
 	if !found && err == nil {
 		return v, &failure{http.StatusNotFound, "There is no NodeCatalog " + name + "."}
 	}
@@ -219,8 +219,8 @@ func (p *page) drift(r *http.Request) (view, error) {
 	if err := errors.Join(byErr, ageErr, correctedErr); err != nil {
 		return v, err
 	}
-	nodes, err := p.Fleet.Nodes()
-	if unread(nodes, err) {
+	nodes, err := p.Fleet.NodeCatalogs()
+	if isUnknown(nodes, err) {
 		return v, err
 	}
 	q := overview.Query{By: cmp.Or(by, overview.ByResource)}

@@ -23,10 +23,10 @@ import (
 )
 
 // fleet has the nodes of all cases.
-type fleet struct{ nodes []overview.Node }
+type fleet struct{ nodes []overview.NodeCatalog }
 
-func (f fleet) Nodes() ([]overview.Node, error)                             { return f.nodes, nil }
-func (fleet) Candidates() ([]overview.Candidate, error)                     { return nil, nil }
+func (f fleet) NodeCatalogs() ([]overview.NodeCatalog, error)               { return f.nodes, nil }
+func (fleet) Nodes() ([]overview.Node, error)                               { return nil, nil }
 func (fleet) Resources(context.Context) ([]overview.Resource, error)        { return nil, nil }
 func (fleet) FleetStatus() (v1alpha1.FleetStatus, error)                    { return v1alpha1.FleetStatus{}, nil }
 func (fleet) Entries(context.Context, string) ([]overview.Entry, error)     { return nil, nil }
@@ -46,7 +46,7 @@ func counted(t *testing.T) (v1alpha1.FleetNodes, overview.Status, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var n overview.Node // as it is read from an API server
+		var n overview.NodeCatalog // as it is read from an API server
 		if err := json.Unmarshal(raw, &n); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (f *Fleet) state(ctx context.Context) (state, error) {
 		}
 		s.counts[string(v1alpha1.RefOf(r))] = *status.Nodes
 	}
-	nodes, err := f.overviews.Nodes(ctx)
+	nodes, err := f.overviews.NodeCatalogs(ctx)
 	if err != nil {
 		return s, err
 	}

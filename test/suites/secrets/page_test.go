@@ -18,8 +18,8 @@ func (w *world) pages() map[string]string {
 	paths := []string{"/", "/nodes", "/resources", "/drift?by=both"}
 	for {
 		_, next := fleet.Version()
-		nodes, nodesErr := fleet.Nodes()
-		_, candidatesErr := fleet.Candidates()
+		nodes, nodesErr := fleet.NodeCatalogs()
+		_, candidatesErr := fleet.Nodes()
 		resources, resourcesErr := fleet.Resources(w.t.Context())
 		_, statusErr := fleet.FleetStatus()
 		err := errors.Join(nodesErr, candidatesErr, resourcesErr, statusErr)

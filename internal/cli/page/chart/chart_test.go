@@ -40,7 +40,7 @@ func TestHistoryHasAColumnForEachHour(t *testing.T) {
 	}
 }
 
-func TestThingsAreRightOfAllThatComeBeforeThem(t *testing.T) {
+func TestResourcesAreDrawnRightOfTheirPredecessors(t *testing.T) {
 	t.Parallel()
 
 	got := chart.Draw([]chart.Edge{{From: "a", To: "c"}, {From: "a", To: "b"}, {From: "b", To: "c", Refresh: true}, {From: "x", To: "b"}})

@@ -13,7 +13,7 @@ type ExplanationGroup struct {
 	Nodes       []string
 }
 
-// GroupedExplanations groups explanations: those of problems first, then the largest groups.
+// GroupedExplanations groups explanations: problems first, then the largest groups.
 func GroupedExplanations(all []Explanation) (groups []ExplanationGroup) {
 	type key struct {
 		selected, held bool
