@@ -98,8 +98,11 @@ func withRun(s v1alpha1.NodeCatalogStatus, run Run, now time.Time) v1alpha1.Node
 
 // quiet reports whether a run changed nothing and found nothing new.
 func quiet(s v1alpha1.NodeCatalogStatus, run Run, counts v1alpha1.RunCounts, resources []v1alpha1.ResourceReport) bool {
-	if s.Counts == nil || counts.Changed+counts.Refreshed > 0 {
+	if counts.Changed+counts.Refreshed > 0 {
 		return false
+	}
+	if s.Counts == nil { // nothing is known of the others
+		return run.Report.Partial && equality.Semantic.DeepEqual(withoutChanged(s.Resources), withoutChanged(resources))
 	}
 	if !run.Report.Partial && (s.AppliedGeneration != run.Generation || s.AppliedDigest != run.Report.CatalogDigest) {
 		return false

@@ -484,6 +484,20 @@ func TestRunAfterAPartialOneKeepsItsResult(t *testing.T) {
 	}
 }
 
+// An agent that has not reached its cluster yet corrects drift during its first run, and then checks the correction.
+func TestCorrectionBeforeTheFirstRunIsNotReplacedByItsCheck(t *testing.T) {
+	t.Parallel()
+	input := func(run *status.Run) status.Input { return status.Input{Now: oneHour(), Run: run} }
+	corrected, _ := status.Next(v1alpha1.NodeCatalogStatus{}, input(partial(oneHour(), drifted("a", "mode"))))
+	checked, changed := status.Next(corrected, input(partial(oneHour(), inSync("a"))))
+	if diff := cmp.Diff(corrected, checked); diff != "" || changed {
+		t.Errorf("after the check (-want +got):\n%s", diff)
+	}
+	if corrected.Counts != nil {
+		t.Errorf("counts of all resources, although the others are unknown: %+v", corrected.Counts)
+	}
+}
+
 // Drift that is corrected in the middle of a run is reported, but does not complete the generation.
 func TestPartialRunKeepsAppliedGenerationAndOtherResults(t *testing.T) {
 	before := after([]report.ResourceReport{inSync("a"), failed("b", "broken"), inSync("c")})
