@@ -82,7 +82,6 @@ func (a *Agent) report(is resource.Facts, trigger v1alpha1.RunTrigger, o reconci
 	now := a.Clock.Now()
 	result := o.Report
 	result.CachedCatalogStatus = a.cachedCatalogStatus()
-	a.loop.Watcher.Corrected(now, result.Corrected())
 	contended := a.loop.Watcher.Contended(now)
 	a.Ran(RunSummary{Trigger: trigger, Report: result, Noticed: o.Noticed, Ended: now, Contended: len(contended)})
 	a.logRun(trigger, result)

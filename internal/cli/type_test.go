@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,9 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/internal/cli"
-	"github.com/fettle-dev/fettle/internal/cli/output"
-	"github.com/fettle-dev/fettle/internal/cli/program"
-	"github.com/fettle-dev/fettle/providers"
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
@@ -29,20 +25,7 @@ func copyOfRoot(t *testing.T) string {
 func author(t *testing.T, dir, root string, args ...string) outcome {
 	t.Helper()
 	t.Chdir(dir)
-	var out, stderr bytes.Buffer
-	err := cli.Run(t.Context(), cli.Options{
-		Kinds: providers.Kinds(), Hosts: roots(), Streams: program.Streams{Out: &out, Err: &stderr},
-		CopyOfRoot: func(use func(string) error) error { return use(root) },
-	}, args)
-	o := outcome{out: out.String(), err: stderr.String()}
-	var exit output.Exit
-	switch {
-	case errors.As(err, &exit):
-		o.code = int(exit)
-	case err != nil:
-		o.code, o.err = 1, o.err+"fettle: "+program.Message(err)+"\n"
-	}
-	return o
+	return invoke(t, cli.Options{CopyOfRoot: func(use func(string) error) error { return use(root) }}, args)
 }
 
 func TestScaffoldedTypesPassTheirTest(t *testing.T) {

@@ -187,8 +187,8 @@ func (w *Watcher) EndCorrection(now time.Time, changed []resource.Ref, duringRun
 	return w.followPaths()
 }
 
-// takeOthers takes the changes that were not made along with those of some resources, and returns which resources the others may
-// concern: all that have a path of them.
+// takeOthers takes the changes so far. own are the resources that have a path of those that were changed, also those that were waiting; seen
+// are all others.
 func (w *Watcher) takeOthers(changed []resource.Ref) (seen changes, own []resource.Ref) {
 	paths := map[string]bool{}
 	for _, ref := range changed {
@@ -196,21 +196,16 @@ func (w *Watcher) takeOthers(changed []resource.Ref) (seen changes, own []resour
 			paths[path] = true
 		}
 	}
-	taken := w.take()
-	seen.created = taken.created
 	isOwn := func(ref resource.Ref) bool {
 		return slices.ContainsFunc(w.watched.paths[ref], func(path string) bool { return paths[path] })
 	}
-	for _, ref := range slices.Concat(taken.refs, w.queue.waiting()) {
+	seen = w.take()
+	for _, ref := range slices.Concat(seen.refs, w.queue.waiting()) {
 		if isOwn(ref) {
 			own = append(own, ref)
 		}
 	}
-	for _, ref := range taken.refs {
-		if !isOwn(ref) {
-			seen.refs = append(seen.refs, ref)
-		}
-	}
+	seen.refs = slices.DeleteFunc(seen.refs, isOwn)
 	return seen, own
 }
 

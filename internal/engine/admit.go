@@ -12,7 +12,6 @@ import (
 // still be installed.
 func (t *traversal) admit(ctx context.Context, of *turn) (wait bool) {
 	s := &of.situation
-	s.Events = of.refresh.events
 	of.findInvalid()
 	if ctx.Err() != nil {
 		t.stop(ctx, of)

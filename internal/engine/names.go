@@ -38,21 +38,13 @@ func (t Transaction) readNames(ctx context.Context, items []resource.Item, relev
 
 // withProviders chooses providers for some items. It returns those that have one, by kind and provider.
 func (t Transaction) withProviders(items []resource.Item, of func(resource.Item) bool) [][]resource.Resource {
-	var groups [][]resource.Resource
-	at := map[providerKey]int{}
+	var chosen []resource.Resource
 	for _, item := range items {
-		if !of(item) || resource.Guarded(func() error { return item.Resource.Choose(t.Facts, t.hosts.all, item.Provider) }) != nil {
-			continue
+		if of(item) && resource.Guarded(func() error { return item.Resource.Choose(t.Facts, t.hosts.all, item.Provider) }) == nil {
+			chosen = append(chosen, item.Resource)
 		}
-		key := providerKey{item.Ref.Kind, item.Resource.Provider().Name()}
-		i, known := at[key]
-		if !known {
-			i = len(groups)
-			at[key], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], item.Resource)
 	}
-	return groups
+	return groupByProvider(chosen, func(r resource.Resource) resource.Resource { return r })
 }
 
 // readTogether reads resources of one kind and provider. The errors are parallel to them.

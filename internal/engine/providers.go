@@ -60,16 +60,22 @@ func (p *providers) bind(n *node) error {
 
 // byProvider groups resources by kind and provider, in the order of the first of each.
 func byProvider(nodes []*node) [][]*node {
-	var groups [][]*node
+	return groupByProvider(nodes, func(n *node) resource.Resource { return n.Resource })
+}
+
+// groupByProvider is byProvider for whatever has a resource.
+func groupByProvider[T any](all []T, of func(T) resource.Resource) [][]T {
+	var groups [][]T
 	at := map[providerKey]int{}
-	for _, n := range nodes {
-		key := providerKey{n.Ref.Kind, n.Resource.Provider().Name()}
+	for _, one := range all {
+		r := of(one)
+		key := providerKey{r.Ref().Kind, r.Provider().Name()}
 		i, known := at[key]
 		if !known {
 			i = len(groups)
 			at[key], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], n)
+		groups[i] = append(groups[i], one)
 	}
 	return groups
 }

@@ -51,7 +51,6 @@ func (r *run) newTurn(n *node) *turn {
 		Invalid:     n.invalid,
 		Unscheduled: n.Postponed,
 		Noop:        n.noop,
-		Events:      n.refresh.events,
 	}}
 	if n.choice.in > 0 {
 		t.take(n.choice)

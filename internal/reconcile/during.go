@@ -113,6 +113,7 @@ func (l *Loop) correctDuringRun(ctx context.Context, c engine.Corrector, drifted
 	result.Attribute(l.Watcher.Author)
 	l.warn(l.Watcher.EndCorrection(l.Clock.Now(), result.Changed(), true))
 	if ctx.Err() == nil { // otherwise the next start reports it
+		l.Watcher.Corrected(l.Clock.Now(), result.Corrected())
 		l.Corrected(Outcome{result, noticed, true}, err)
 	}
 }

@@ -90,6 +90,9 @@ func (l *Loop) Run(ctx context.Context, control hostrun.Options, prepare func(en
 		c.forget()
 		return result, err
 	})
+	if err == nil {
+		l.Watcher.Corrected(l.Clock.Now(), result.Corrected())
+	}
 	if err == nil && len(control.Before)+len(control.After) == 0 { // those commands expect a whole run
 		l.next = correctableAfter(result)
 	}
@@ -153,6 +156,9 @@ func (l *Loop) Correct(ctx context.Context, control hostrun.Options, prepare fun
 	if err != nil || result.Status == "failed" {
 		l.next = correctable{}
 		l.Watcher.RunNow(l.Clock.Now())
+	}
+	if err == nil {
+		l.Watcher.Corrected(l.Clock.Now(), result.Corrected())
 	}
 	l.Corrected(Outcome{Report: result, Noticed: noticed}, err)
 }

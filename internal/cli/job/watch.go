@@ -119,7 +119,6 @@ func (w *watcher) onCorrected(o reconcile.Outcome, err error) {
 		w.warnWaiting(ExplainPermission(err)) // the run that follows retries
 		return
 	}
-	w.loop.Watcher.Corrected(time.Now(), o.Report.Corrected())
 	w.tally = w.tally.with(o.Report, time.Now())
 	if o.Report.Status == "failed" {
 		w.last = w.exitCode(o.Report)
@@ -140,7 +139,6 @@ func (w *watcher) finish(result report.Report, err error) (time.Duration, error)
 	case err == nil:
 		w.waiting = ""
 		w.last = w.exitCode(result)
-		w.loop.Watcher.Corrected(time.Now(), result.Corrected())
 		w.tally = w.tally.with(result, time.Now())
 		err := w.print(result)
 		w.Printer.ShowProgress(w.tally.String())
