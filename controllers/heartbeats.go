@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
@@ -45,6 +47,13 @@ func (w *watcher) checkHeartbeats(ctx context.Context) (silent bool) {
 	} else {
 		w.heartbeats.Unreachable(now)
 	}
+	if len(w.heartbeats.Overdue(now)) == 0 {
+		return false
+	}
+	if err := w.observeLeases(ctx, now); err != nil {
+		w.heartbeats.Unreachable(now)
+		return false
+	}
 	overdue := w.heartbeats.Overdue(now)
 	if len(overdue) == 0 {
 		return false
@@ -60,4 +69,19 @@ func (w *watcher) probeAPIServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	return w.live.List(ctx, nodeMetadata(), client.Limit(1))
+}
+
+// observeLeases reads the Leases from the API server: a watch that was interrupted may come back later than the agents,
+// and would miss what they renew until then.
+func (w *watcher) observeLeases(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var list coordinationv1.LeaseList
+	if err := w.live.List(ctx, &list, client.InNamespace(v1alpha1.AgentNamespace)); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		w.heartbeats.Observe(&list.Items[i], now)
+	}
+	return nil
 }

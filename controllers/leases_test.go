@@ -10,22 +10,37 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-var start = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+// renew has the agent of a node renew its Lease, and the manager see that.
+func (w *fixture) renew(ctx context.Context, node string) {
+	GinkgoHelper()
+	w.renewAt(ctx, node, w.clock.Now())
+}
 
-// renewed returns a Lease of 60 s; the zero time is never.
-func renewed(node string, at time.Time) *coordinationv1.Lease {
-	l := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(start)},
-		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(60))},
-	}
-	if !at.IsZero() {
-		l.Spec.RenewTime = new(metav1.NewMicroTime(at))
-	}
-	return l
+// renewAt has the manager see now that the agent renewed its Lease at a time.
+func (w *fixture) renewAt(ctx context.Context, node string, at time.Time) {
+	GinkgoHelper()
+	w.fleet.Heartbeats.Observe(renewUnseen(ctx, node, at), w.clock.Now())
+}
+
+// renewUnseen has the agent of a node renew its Lease while the manager's watch is interrupted. A Lease that does not exist yet
+// lasts for 60 s.
+func renewUnseen(ctx context.Context, node string, at time.Time) *coordinationv1.Lease {
+	GinkgoHelper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: node}}
+	_, err := controllerutil.CreateOrUpdate(ctx, k8s, lease, func() error {
+		lease.Spec.RenewTime = new(metav1.NewMicroTime(at))
+		if lease.Spec.LeaseDurationSeconds == nil {
+			lease.Spec.LeaseDurationSeconds = new(int32(60))
+		}
+		return nil
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return lease
 }
 
 var _ = Describe("Leases", func() {
@@ -75,34 +90,31 @@ var _ = Describe("Leases", func() {
 		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.reconcile(ctx)
-		lease := leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
 		before := versions(ctx)
 		for range 10 {
 			w.clock.SetTime(w.clock.Now().Add(40 * time.Second))
-			lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
-			Expect(w.fleet.Heartbeats.Observe(&lease, w.clock.Now())).To(BeFalse())
+			w.renew(ctx, "web-1")
 			Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
 			w.reconcile(ctx)
 		}
 		Expect(versions(ctx)).To(Equal(before))
-		Expect(leasesOf(ctx, NewWithT(GinkgoT()))["web-1"].ResourceVersion).To(Equal(lease.ResourceVersion))
 
 		w = successor(w, withLease(2*time.Minute))
-		w.fleet.Heartbeats.Observe(&lease, w.clock.Now())
+		w.renew(ctx, "web-1")
 		w.reconcile(ctx)
-		lease = leasesOf(ctx, NewWithT(GinkgoT()))["web-1"]
-		Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(120)))
+		Expect(*leasesOf(ctx, NewWithT(GinkgoT()))["web-1"].Spec.LeaseDurationSeconds).To(Equal(int32(120)))
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
-		lease.Spec.RenewTime = new(metav1.NewMicroTime(w.clock.Now()))
-		w.fleet.Heartbeats.Observe(&lease, w.clock.Now())
+		w.renew(ctx, "web-1")
 		Expect(w.fleet.Heartbeats.Overdue(w.clock.Now().Add(2*time.Minute - time.Second))).To(BeEmpty())
 		Expect(w.fleet.Heartbeats.Overdue(w.clock.Now().Add(2 * time.Minute))).To(ConsistOf("web-1"))
 	})
 
 	It("show which agents are silent, unless the API server is unreachable", func(ctx SpecContext) {
 		_, asked := startManager(false)
-		lease := renewed("web-1", time.Now())
-		lease.Namespace, lease.Spec.LeaseDurationSeconds = "fettle-nodes", new(int32(4)) // of nobody: the manager leaves it as it is
+		lease := &coordinationv1.Lease{ // of nobody: the manager leaves it as it is
+			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: "web-1"},
+			Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(4))},
+		}
 		create(ctx, lease, node("web-1", "web"), file("a", "/a"))
 		renew := func() {
 			GinkgoHelper()
@@ -150,6 +162,20 @@ var _ = Describe("Leases", func() {
 		Consistently(ctx, unknown).WithTimeout(8 * time.Second).Should(BeZero())
 		asked.refused.Store(nil)
 		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
+	})
+
+	It("count as renewed while the manager's watch is interrupted", func(ctx SpecContext) {
+		w := newFixture()
+		create(ctx, node("web-1", "web"), node("web-2", "web"))
+		w.reconcile(ctx)
+		w.renew(ctx, "web-1")
+		w.renew(ctx, "web-2")
+		w.clock.SetTime(w.clock.Now().Add(50 * time.Second))
+		renewUnseen(ctx, "web-1", w.clock.Now())
+		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
+		Expect(w.fleet.CheckHeartbeats(ctx)).To(BeTrue())
+		Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
+		Expect(w.fleet.Heartbeats.Silent("web-2")).To(BeTrue())
 	})
 
 	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {

@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +28,7 @@ func agents(ctx context.Context, w *fixture, role string, names ...string) {
 	}
 	w.reconcile(ctx)
 	for _, name := range names {
-		beats(w, name)
+		w.renew(ctx, name)
 		reportApplied(ctx, name)
 	}
 }
@@ -45,16 +44,6 @@ func actingNodes(ctx context.Context, w *fixture, zoneSpec string, names ...stri
 	acting, _ := acts(ctx, "example", names...)
 	Expect(acting).To(HaveLen(1))
 	return acting[0], slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == acting[0] })
-}
-
-// beats has the agent of a node renew its Lease.
-func beats(w *fixture, name string) { beat(w, name, w.clock.Now()) }
-
-// beat observes the Lease of an agent that renewed it at a time.
-func beat(w *fixture, name string, at time.Time) {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: at}, new(int32(60))
-	w.fleet.Heartbeats.Observe(lease, w.clock.Now())
 }
 
 // acts returns the nodes that are given a zone, and those that are told to stop.
@@ -126,7 +115,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		reportApplied(ctx, first)
 		othersBeat := func() {
 			for _, name := range others {
-				beats(w, name)
+				w.renew(ctx, name)
 			}
 		}
 		w.reconcileAfter(ctx, 40*time.Second)
@@ -153,7 +142,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
 
 		By("the first node comes back")
-		beats(w, first)
+		w.renew(ctx, first)
 		w.reconcile(ctx)
 		now, _ := acts(ctx, "example", all...)
 		Expect(now).To(Equal(acting))
@@ -164,13 +153,13 @@ var _ = Describe("A resource of a Remote type", func() {
 		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
 		reportApplied(ctx, first)
 		last := w.clock.Now()
-		beat(w, first, last)
-		beat(w, others[1], last)
+		w.renewAt(ctx, first, last)
+		w.renewAt(ctx, others[1], last)
 		w.reconcileAfter(ctx, 40*time.Second)
-		beats(w, others[0])
+		w.renew(ctx, others[0])
 		w.reconcileAfter(ctx, 30*time.Second)
 		for range 10 {
-			beats(w, others[0])
+			w.renew(ctx, others[0])
 			w.reconcileAfter(ctx, 50*time.Second)
 		}
 		acting, stopping := acts(ctx, "example", all...)
@@ -182,18 +171,18 @@ var _ = Describe("A resource of a Remote type", func() {
 
 		By("the manager is another one")
 		w = successor(w)
-		beat(w, first, last)
-		beat(w, others[1], last)
+		w.renewAt(ctx, first, last)
+		w.renewAt(ctx, others[1], last)
 		for range 5 {
-			beats(w, others[0])
+			w.renew(ctx, others[0])
 			w.reconcileAfter(ctx, 50*time.Second)
 			acting, _ = acts(ctx, "example", all...)
 			Expect(acting).To(Equal([]string{first}))
 		}
 
 		By("the other agent is heard again")
-		beats(w, others[0])
-		beats(w, others[1])
+		w.renew(ctx, others[0])
+		w.renew(ctx, others[1])
 		w.reconcile(ctx)
 		w.reconcile(ctx)
 		acting, _ = acts(ctx, "example", all...)
@@ -268,7 +257,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		reportApplied(ctx, second[0], v1alpha1.ResourceReport{Ref: "DNSZone/example", State: v1alpha1.StateFailed, Message: "refused"})
 		w.reconcile(ctx)
 		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("refused"))
-		beats(w, second[0])
+		w.renew(ctx, second[0])
 		reportApplied(ctx, second[0])
 		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
@@ -331,7 +320,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		w.reconcile(ctx)
 		for _, name := range all {
 			reportApplied(ctx, name)
-			beats(w, name)
+			w.renew(ctx, name)
 		}
 		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())

@@ -79,7 +79,7 @@ var _ = Describe("A resource's status", func() {
 		w := newFixture()
 		pass := func() {
 			GinkgoHelper()
-			w.fleet.Heartbeats.Observe(renewed("n1", w.clock.Now()), w.clock.Now())
+			w.renew(ctx, "n1")
 			w.reconcile(ctx)
 		}
 		create(ctx, node("n1", "web"), file("a", "/a"), file("b", "/b"), file("c", "/c"))
@@ -138,10 +138,10 @@ var _ = Describe("A resource's status", func() {
 		reportApplied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "disk full"})
 		reportApplied(ctx, "n2")
 		w.reconcile(ctx)
-		w.fleet.Heartbeats.Observe(renewed("n1", w.clock.Now()), w.clock.Now())
+		w.renew(ctx, "n1")
 		w.drainEvents()
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-		w.fleet.Heartbeats.Observe(renewed("n2", w.clock.Now()), w.clock.Now())
+		w.renew(ctx, "n2")
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=False Unknown", "Reconciling=True Unknown", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 of 2 nodes in sync, 1 unknown; n1: no heartbeat from the node's agent for longer than its Lease lasts; last known: disk full"))
