@@ -134,28 +134,41 @@ func autoEdges(relations []relation, written *graph.Graph) []Edge {
 }
 
 // A spelling spells names of kinds as their types do.
-type spelling map[string]resource.Kind
+type spelling struct {
+	kinds     map[string]resource.Kind
+	canonical map[Key]string // known answers: thousands of files have the same owner and directory
+}
 
 func spellings(items []resource.Item) spelling {
-	s := spelling{}
+	s := spelling{kinds: map[string]resource.Kind{}, canonical: map[Key]string{}}
 	for _, item := range items {
-		if item.Resource != nil && s[item.Ref.Kind] == nil {
-			s[item.Ref.Kind] = item.Resource.Kind()
+		if item.Resource != nil && s.kinds[item.Ref.Kind] == nil {
+			s.kinds[item.Ref.Kind] = item.Resource.Kind()
 		}
 	}
 	return s
 }
 
+func (s spelling) canonicalName(of resource.Kind, k Key) string {
+	name, known := s.canonical[k]
+	if !known {
+		name = of.CanonicalName(k.Name)
+		s.canonical[k] = name
+	}
+	return name
+}
+
 // names returns the names of a relation, in the spelling of the other kind where nothing has them as they are written.
 func (s spelling) names(rel resource.Relation, index map[Key]int) []string {
-	of := s[rel.Kind]
+	of := s.kinds[rel.Kind]
 	if of == nil {
 		return rel.Names
 	}
 	all := slices.Clone(rel.Names)
 	for i, name := range all {
-		if _, ok := index[Key{rel.Kind, name}]; !ok {
-			all[i] = of.CanonicalName(name)
+		k := Key{rel.Kind, name}
+		if _, ok := index[k]; !ok {
+			all[i] = s.canonicalName(of, k)
 		}
 	}
 	return all

@@ -109,7 +109,7 @@ func instance[A any](t *resource.Type[A], a A, provider string) (resource.Instan
 	if err != nil {
 		return resource.Instance{}, fmt.Errorf("cannot encode %s: %w", t.Name, err)
 	}
-	name, _ := canonicalName(t, a)
+	name, _ := canonicalName(t, &a)
 	return resource.Instance{
 		Namevar: *t.Namevar(&a), CanonicalName: name, Provider: provider, Exists: exists(t, a), Attributes: raw, Lossy: lossy(raw),
 	}, nil

@@ -43,7 +43,7 @@ func (b *bound[A]) canonicalName() (name string, known bool) {
 	if b.state.name != nil {
 		return *b.state.name, true
 	}
-	return canonicalName(b.t, b.want)
+	return canonicalName(b.t, &b.want)
 }
 
 func (b *bound[A]) Keys() []string {
@@ -61,15 +61,16 @@ func (k kind[A]) CanonicalName(namevar string) string {
 	var other A
 	*k.t.Namevar(&other) = namevar
 	normalize(k.t, &other)
-	name, _ := canonicalName(k.t, other)
+	name, _ := canonicalName(k.t, &other)
 	return name
 }
 
-// canonicalName returns the canonical name of attributes as far as the type knows it without a host.
-func canonicalName[A any](t *resource.Type[A], of A) (name string, known bool) {
+// canonicalName returns the canonical name of attributes as far as the type knows it without a host. It gets no copy of them,
+// because they may be large and a run asks several times.
+func canonicalName[A any](t *resource.Type[A], of *A) (name string, known bool) {
 	if t.CanonicalName == nil {
-		return *t.Namevar(&of), true
+		return *t.Namevar(of), true
 	}
 	var unread A
-	return t.CanonicalName(of, unread)
+	return t.CanonicalName(*of, unread)
 }
