@@ -143,7 +143,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}()
 	ctx, stop := context.WithCancelCause(ctx)
 	a.start = func(f func(context.Context)) { a.background.Go(func() { f(ctx) }) }
-	a.start(func(ctx context.Context) { stop(a.cluster.Watch(ctx, a.objects.put)) })
+	a.start(func(ctx context.Context) { a.cluster.Watch(ctx, a.objects.put) })
 	renewer := lease.Renewer{Renew: a.renewLease, Clock: a.Clock, Random: a.Random, Log: a.Log}
 	a.start(renewer.Run)
 	a.start(a.receiver().Run)

@@ -16,13 +16,10 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fettle-dev/fettle/internal/bucket"
 	"github.com/fettle-dev/fettle/internal/host"
@@ -87,7 +84,8 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ran, err := nodeagent.Metrics(metrics.Registry)
+	metrics := newMetrics()
+	ran, err := nodeagent.Metrics(metrics)
 	if err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func run(ctx context.Context, opts options, logs io.Writer) error {
 		return err
 	}
 	log.Info("the agent starts", "version", version.String(), "node", opts.node)
-	return serve(ctx, opts, cfg, &turn{dir: stateDir, run: agent.Run, ready: agent.Ready, log: log}, agent.Alive, renew)
+	return serve(ctx, opts, metrics, &turn{dir: stateDir, run: agent.Run, ready: agent.Ready, log: log}, agent.Alive, renew)
 }
 
 // ownFiles are Fettle's own files on a host, and those of this process, which are on it under other paths if that is a pod.
@@ -124,7 +122,6 @@ func logger(opts options, to io.Writer) *slog.Logger {
 	handler := text.LogHandler(to, opts.level)
 	log := slog.New(handler)
 	klog.SetSlogLogger(log)
-	ctrl.SetLogger(logr.FromSlogHandler(handler))
 	return log
 }
 

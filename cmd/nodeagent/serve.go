@@ -5,18 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/fettle-dev/fettle/nodeagent/probe"
 )
 
 // serve runs the agent when it is its turn, and the configured servers at once. The first failure ends all of them.
-func serve(ctx context.Context, opts options, cfg *rest.Config, agent *turn, alive func() error, renew func(context.Context)) error {
+func serve(ctx context.Context, opts options, metrics prometheus.Gatherer, agent *turn, alive func() error, renew func(context.Context)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
@@ -25,20 +23,9 @@ func serve(ctx context.Context, opts options, cfg *rest.Config, agent *turn, ali
 		return agent.Run(ctx)
 	})
 	group.Go(func() error { renew(ctx); return nil }) // also while another agent acts
-	group.Go(func() error { return serveMetrics(ctx, opts.metrics, cfg) })
+	group.Go(func() error { return serveMetrics(ctx, opts.metrics, metrics) })
 	group.Go(func() error { return serveProbes(ctx, opts.probes, alive, agent) })
 	return group.Wait()
-}
-
-func serveMetrics(ctx context.Context, address string, cfg *rest.Config) error {
-	metrics, err := server.NewServer(server.Options{BindAddress: address}, cfg, http.DefaultClient)
-	if err != nil || metrics == nil {
-		return err
-	}
-	if err := metrics.Start(ctx); err != nil {
-		return fmt.Errorf("cannot serve metrics on %s: %w", address, err)
-	}
-	return nil
 }
 
 // patience is how long a container counts as starting while its first run takes place. The kubelet asks often only

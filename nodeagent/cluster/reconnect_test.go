@@ -95,7 +95,7 @@ func TestWatchesReconnectGradually(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			watching.Go(func() { _ = agent.Watch(ctx, func(*v1alpha1.NodeCatalog) {}) })
+			watching.Go(func() { agent.Watch(ctx, func(*v1alpha1.NodeCatalog) {}) })
 		}
 		<-time.After(time.Minute)
 		server.kill()
