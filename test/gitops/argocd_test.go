@@ -13,11 +13,11 @@ import (
 )
 
 func TestArgoCDSyncsInWavesAssessesHealthAndPrunes(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	r := newRepository(t)
-	a := &argocd{w, r, w.build("argocd")}
-	w.kubectl("create", "namespace", "argocd")
-	w.kubectl("apply", "--server-side", "--validate=strict", "-f", filepath.Join(r.dir, "argocd/nodes.yaml"))
+	a := &argocd{f, r, f.build("argocd")}
+	f.kubectl("create", "namespace", "argocd")
+	f.kubectl("apply", "--server-side", "--validate=strict", "-f", filepath.Join(r.dir, "argocd/nodes.yaml"))
 
 	t.Log("a failed resource of wave 0 fails the sync before wave 1")
 	r.write("app/motd.yaml", r.read("nodes/base/motd.yaml"))
@@ -25,41 +25,41 @@ func TestArgoCDSyncsInWavesAssessesHealthAndPrunes(t *testing.T) {
 	r.write("app/broken.yaml", broken)
 	r.commit()
 	failed := a.sync("1m")
-	w.Expect(failed.Health).To(Equal("Degraded"), "%+v", failed)
-	w.Expect(failed.Healths["File/broken"]).To(HavePrefix("Degraded: "))
-	w.Expect(failed.Healths["File/motd"]).To(HavePrefix("Healthy: "))
-	w.Expect(failed.Resources["File/broken"]).To(HaveSuffix("Failed"), "%+v", failed)
-	w.Expect(failed.Error).To(HavePrefix("Failed: "))
-	w.Expect(w.exists("site")).To(BeFalse(), "wave 1 was applied after a failure of wave 0")
-	w.Expect(w.host("/etc/motd")).To(Equal("This host is configured from Git.\n"))
+	f.Expect(failed.Health).To(Equal("Degraded"), "%+v", failed)
+	f.Expect(failed.Healths["File/broken"]).To(HavePrefix("Degraded: "))
+	f.Expect(failed.Healths["File/motd"]).To(HavePrefix("Healthy: "))
+	f.Expect(failed.Resources["File/broken"]).To(HaveSuffix("Failed"), "%+v", failed)
+	f.Expect(failed.Error).To(HavePrefix("Failed: "))
+	f.Expect(f.fileExists("site")).To(BeFalse(), "wave 1 was applied after a failure of wave 0")
+	f.Expect(f.hostFile("/etc/motd")).To(Equal("This host is configured from Git.\n"))
 
 	t.Log("the next wave is applied when hosts have the previous one, and what Git lacks is pruned")
 	r.remove("app/broken.yaml")
 	r.commit()
 	synced := a.sync("1m")
-	w.Expect(synced.Error).To(BeEmpty())
-	w.Expect(w.exists("broken")).To(BeFalse())
-	w.soon("the Application is healthy", func(g Gomega) {
+	f.Expect(synced.Error).To(BeEmpty())
+	f.Expect(f.fileExists("broken")).To(BeFalse())
+	f.eventually("the Application is healthy", func(g Gomega) {
 		g.Expect(a.sync("1m").Health).To(Equal("Healthy"))
 	})
-	w.Expect(w.host("/etc/site")).To(Equal("web\n"))
+	f.Expect(f.hostFile("/etc/site")).To(Equal("web\n"))
 
 	t.Log("pruning removes from the host what has deletionPolicy Delete, and only that")
 	r.remove("app/motd.yaml")
 	r.remove("app/site.yaml")
 	r.write("app/other.yaml", other)
 	r.commit()
-	w.Expect(a.sync("1m").Error).To(BeEmpty())
-	w.soon("the objects are pruned", func(g Gomega) {
-		g.Expect(w.exists("motd")).To(BeFalse())
-		g.Expect(w.exists("site")).To(BeFalse())
+	f.Expect(a.sync("1m").Error).To(BeEmpty())
+	f.eventually("the objects are pruned", func(g Gomega) {
+		g.Expect(f.fileExists("motd")).To(BeFalse())
+		g.Expect(f.fileExists("site")).To(BeFalse())
 	})
-	w.Expect(w.host("/etc/motd")).To(BeEmpty())
-	w.Expect(w.host("/etc/site")).To(Equal("web\n"))
+	f.Expect(f.hostFile("/etc/motd")).To(BeEmpty())
+	f.Expect(f.hostFile("/etc/site")).To(Equal("web\n"))
 
 	t.Log("a resource in progress is Progressing")
-	w.node("silent")
-	w.soon("the Application is progressing", func(g Gomega) {
+	f.createNode("silent")
+	f.eventually("the Application is progressing", func(g Gomega) {
 		g.Expect(a.sync("1m").Health).To(Equal("Progressing"))
 	})
 }
@@ -71,7 +71,7 @@ func wave1(manifest string) string {
 
 // An argocd is the program in argocd/.
 type argocd struct {
-	*world
+	*fixture
 	repository *repository
 	program    string
 }

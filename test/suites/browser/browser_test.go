@@ -19,74 +19,74 @@ import (
 )
 
 func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
-	w, browser := newWorld(t), start(t)
-	w.allow(t, "ann", "fettle-viewer")
-	address := w.serve(t, "ann")
-	b := open(t, browser)
+	f, browser := newFixture(t), startChromium(t)
+	f.bindClusterRole(t, "ann", "fettle-viewer")
+	address := f.serveUI(t, "ann")
+	b := openTab(t, browser)
 
 	began := time.Now()
-	b.show(address)
-	b.see("5,000")
+	b.navigate(address)
+	b.awaitText("5,000")
 	t.Logf("with nothing read before: the first content after %.0f ms, the state of all nodes after %s", b.firstContent(), time.Since(began).Round(time.Millisecond))
-	b.show(address)
+	b.navigate(address)
 	t.Logf("after that: the first content after %.0f ms", b.firstContent())
 
 	t.Run("filters are in the URL", func(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS(`nav a[href$="/nodes"]`)))
-		b.see("1 to 100 of 5,000")
+		b.awaitText("1 to 100 of 5,000")
 		b.do(chromedp.SendKeys(chromedp.CSS("#q"), "4901"))
-		b.see("1 to 1 of 1")
+		b.awaitText("1 to 1 of 1")
 		if got := evaluate[string](b, "location.href"); got != address+"nodes?q=4901" {
 			t.Errorf("the URL is %s", got)
 		}
 		if got := evaluate[string](b, "document.activeElement.id + ' ' + document.activeElement.value"); got != "q 4901" {
 			t.Errorf("the focus is on %q", got)
 		}
-		b.show(address + "nodes?state=Failed")
-		b.see("1 to 50 of 50")
-		b.show(address + "resources?q=file-499")
-		b.see("File/file-499")
-		b.see("1 to 1 of 1")
+		b.navigate(address + "nodes?state=Failed")
+		b.awaitText("1 to 50 of 50")
+		b.navigate(address + "resources?q=file-499")
+		b.awaitText("File/file-499")
+		b.awaitText("1 to 1 of 1")
 	})
 
 	t.Run("changes appear at once", func(t *testing.T) {
-		b.show(address + "nodes/node-0004")
-		b.see("500 of 500 in sync")
+		b.navigate(address + "nodes/node-0004")
+		b.awaitText("500 of 500 in sync")
 		var c v1alpha1.NodeCatalog
-		if err := w.admin.Get(t.Context(), client.ObjectKey{Name: "node-0004"}, &c); err != nil {
+		if err := f.admin.Get(t.Context(), client.ObjectKey{Name: "node-0004"}, &c); err != nil {
 			t.Fatal(err)
 		}
 		c.Status = status(1)
-		if err := w.admin.Status().Update(t.Context(), &c); err != nil {
+		if err := f.admin.Status().Update(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
-		b.see("no space left on device")
+		b.awaitText("no space left on device")
 	})
 
 	t.Run("history, order and authors are shown", func(t *testing.T) {
-		b.show(address)
-		b.see("The last 24 hours as a table")
+		b.navigate(address)
+		b.awaitText("The last 24 hours as a table")
 		if n := evaluate[int](b, `document.querySelectorAll("svg.history g").length`); n != 168 {
 			t.Errorf("the history has %d hours", n)
 		}
 		b.do(chromedp.Click(chromedp.CSS("#hours-summary")))
-		b.see("4,900\t50\t50\t0")
-		b.show(address + "nodes/node-0001")
-		b.see("no space left on device")
+		b.awaitText("4,900\t50\t50\t0")
+		b.navigate(address + "nodes/node-0001")
+		b.awaitText("no space left on device")
 		b.do(chromedp.Click(chromedp.CSS("#catalog")))
-		b.see("1 to 6 of 6")
+		b.awaitText("1 to 6 of 6")
 		if n := evaluate[int](b, `document.querySelectorAll(".drawing path").length`); n != 4 {
 			t.Errorf("the drawing has %d lines", n)
 		}
-		b.show(address + "nodes/node-0001/diff")
-		b.see(`cannot get resource "nodediffs"`)
-		b.show(address + "nodes/node-0002")
-		b.see("/usr/bin/vim.basic")
+		b.navigate(address + "nodes/node-0001/diff")
+		b.awaitText(`cannot get resource "nodediffs"`)
+		b.navigate(address + "nodes/node-0002")
+		b.awaitText("/usr/bin/vim.basic")
 	})
 
 	t.Run("the keyboard is enough", func(t *testing.T) {
-		b.show(address + "nodes")
-		b.see("1 to 100 of 5,000")
+		b.navigate(address + "nodes")
+		b.awaitText("1 to 100 of 5,000")
 		var reached []string
 		for range 7 {
 			b.do(chromedp.KeyEvent(kb.Tab))
@@ -100,8 +100,8 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 
 	t.Run("each part has a name for screen readers", func(t *testing.T) {
 		for _, path := range []string{"/", "/nodes", "/nodes/node-0001", "/nodes/node-0001/catalog", "/nodes/node-0001/diff", "/resources", "/resources/File/file-001", "/drift"} {
-			b.show(strings.TrimSuffix(address, "/") + path)
-			b.see("As of")
+			b.navigate(strings.TrimSuffix(address, "/") + path)
+			b.awaitText("As of")
 			for what, expression := range map[string]string{
 				"tables without caption":        `document.querySelectorAll("table:not(:has(caption))").length`,
 				"heads of columns without role": `document.querySelectorAll("thead th:not([scope])").length`,
@@ -118,7 +118,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 
 	t.Run("dark and light", func(t *testing.T) {
 		background := func(scheme string) string {
-			b.prefer(scheme)
+			b.emulateColorScheme(scheme)
 			return evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
 		}
 		if light, dark := background("light"), background("dark"); light != "rgb(255, 255, 255)" || dark == light {
@@ -139,17 +139,17 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 	})
 
 	t.Run("no one else is let in", func(t *testing.T) {
-		other := open(t, browser)
+		other := openTab(t, browser)
 		u, err := url.Parse(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other.show("http://" + u.Host + "/nodes")
-		other.see("open the address that the command printed")
-		w.allow(t, "eve", "system:discovery")
-		other.show(w.serve(t, "eve"))
-		other.see("Access denied")
-		other.see(`User "eve" cannot list resource "nodecatalogs"`)
+		other.navigate("http://" + u.Host + "/nodes")
+		other.awaitText("open the address that the command printed")
+		f.bindClusterRole(t, "eve", "system:discovery")
+		other.navigate(f.serveUI(t, "eve"))
+		other.awaitText("Access denied")
+		other.awaitText(`User "eve" cannot list resource "nodecatalogs"`)
 		if shown := evaluate[string](other, "document.body.innerText"); strings.Contains(shown, "node-0") {
 			t.Errorf("it shows\n%s", shown)
 		}
@@ -159,16 +159,16 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 		if os.Getenv("FETTLE_GOLDEN") != "write" {
 			return
 		}
-		b.show(address)
+		b.navigate(address)
 		for file, scene := range map[string]struct{ path, scheme, text string }{
 			"fleet":      {"/", "light", "Problems"},
 			"fleet-dark": {"/", "dark", "Problems"},
 			"node":       {"/nodes/node-0001", "light", "no space left"},
 			"catalog":    {"/nodes/node-0001/catalog", "light", "1 to 6 of 6"},
 		} {
-			b.prefer(scene.scheme)
-			b.show(strings.TrimSuffix(address, "/") + scene.path)
-			b.see(scene.text)
+			b.emulateColorScheme(scene.scheme)
+			b.navigate(strings.TrimSuffix(address, "/") + scene.path)
+			b.awaitText(scene.text)
 			png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// start starts Chromium in a root of its own. It ends with the test.
-func start(t *testing.T) context.Context {
+// startChromium starts Chromium in a root of its own. It ends with the test.
+func startChromium(t *testing.T) context.Context {
 	t.Helper()
 	root := debian.Root(t, debian.Layer{Install: []string{"chromium", "fonts-dejavu-core"}})
 	// It runs as root in a chroot, so it has no sandbox of its own. It sees only pages of this test.
@@ -34,7 +34,7 @@ func start(t *testing.T) context.Context {
 	return ctx
 }
 
-// A tab is a tab of the browser that records whom it asks.
+// A tab is a tab of the browser that records the hosts of its requests.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -43,8 +43,8 @@ type tab struct {
 	hosts map[string]bool
 }
 
-// open opens a tab without cookies of others. It is closed with the test.
-func open(t *testing.T, browser context.Context) *tab {
+// openTab opens a tab without cookies of others. It is closed with the test.
+func openTab(t *testing.T, browser context.Context) *tab {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(stop)
@@ -78,14 +78,14 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// show shows a page.
-func (b *tab) show(address string) {
+// navigate opens a page in the tab.
+func (b *tab) navigate(address string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(address))
 }
 
-// see waits for a text in the page.
-func (b *tab) see(text string) {
+// awaitText waits for a text in the page.
+func (b *tab) awaitText(text string) {
 	b.t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patient.Limit)
 	defer stop()
@@ -109,8 +109,8 @@ func (b *tab) text() string {
 	return text[:min(len(text), 2000)]
 }
 
-// prefer sets the colors that the user prefers, dark or light.
-func (b *tab) prefer(scheme string) {
+// emulateColorScheme sets the color scheme that the user prefers: dark or light.
+func (b *tab) emulateColorScheme(scheme string) {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},

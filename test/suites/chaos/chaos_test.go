@@ -2,9 +2,8 @@
 
 // Package chaos_test interrupts the manager, the API server and etcd of a fleet during changes.
 //
-// All of them are the real programs, and so are the agents, whose hosts are in memory. The result of a change is compared
-// with that of a separate compiler for the same input. Each run logs its seed; make chaos is
-// the long one.
+// The programs are real, and so are the agents, whose hosts are in memory. A separate compiler checks the result of each
+// change. Each run logs its seed; make chaos is the long one.
 package chaos_test
 
 import (
@@ -25,17 +24,17 @@ import (
 func TestFleetConvergesDespiteFailures(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	w := newWorld(t)
-	t.Run("the manager is killed", w.killManagers)
-	t.Run("the leading manager is killed", w.killLeaders)
-	t.Run("the API server is killed", w.killAPIServers)
-	t.Run("etcd is paused", w.stopEtcd)
-	t.Run("etcd is paused, without leader election", w.stopEtcdOfOne)
+	f := newFixture(t)
+	t.Run("the manager is killed", f.killManagers)
+	t.Run("the leading manager is killed", f.killLeaders)
+	t.Run("the API server is killed", f.killAPIServers)
+	t.Run("etcd is paused", f.pauseEtcd)
+	t.Run("etcd is paused, without leader election", f.pauseEtcdOfOneManager)
 }
 
-// after returns a random moment within the duration of an undisturbed change.
-func (w *world) after(most time.Duration) time.Duration {
-	return time.Duration(w.random.Int64N(int64(most)))
+// randomDelay returns a random duration below a limit.
+func (f *fixture) randomDelay(limit time.Duration) time.Duration {
+	return time.Duration(f.random.Int64N(int64(limit)))
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -47,41 +46,41 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A pace is the duration of an undisturbed change, until the last patch of a NodeCatalog, and until the last write of a
+// A timing is the duration of an undisturbed change: until the last patch of a NodeCatalog, and until the last write of a
 // status.
-type pace struct{ patched, told time.Duration }
+type timing struct{ patched, reported time.Duration }
 
 // measure makes an undisturbed change.
-func (w *world) measure(t *testing.T, number int, c change) pace {
+func (f *fixture) measure(t *testing.T, number int, c change) timing {
 	t.Helper()
-	n := w.begin(t, number, c)
-	if n.end(t) > 0 {
+	r := f.startRollout(t, number, c)
+	if r.awaitCompletion(t) > 0 {
 		t.Errorf("%s: NodeCatalogs were patched twice without a disturbance", c.what)
 	}
-	var p pace
+	var p timing
 	statuses := 0
-	for _, r := range w.requests.since(n.mark) {
+	for _, req := range f.requests.since(r.mark) {
 		switch {
-		case !r.won() || r.verb != "patch":
-		case r.about == "nodecatalogs":
-			p.patched = r.at.Sub(n.made)
-		case r.about == "files/status":
+		case !req.succeeded() || req.verb != "patch":
+		case req.resource == "nodecatalogs":
+			p.patched = req.at.Sub(r.started)
+		case req.resource == "files/status":
 			statuses++
-			p.told = r.at.Sub(n.made)
-		case r.about == "nodecatalogs/status":
-			p.told = r.at.Sub(n.made)
+			p.reported = req.at.Sub(r.started)
+		case req.resource == "nodecatalogs/status":
+			p.reported = req.at.Sub(r.started)
 		}
 	}
 	t.Logf("undisturbed, %s reaches %d NodeCatalogs in %s, and the last of %d statuses of resources is written after %s",
-		c.what, len(patched(w.requests.since(n.mark))), p.patched.Round(time.Millisecond), statuses, p.told.Round(time.Millisecond))
+		c.what, len(patched(f.requests.since(r.mark))), p.patched.Round(time.Millisecond), statuses, p.reported.Round(time.Millisecond))
 	return p
 }
 
 // A tally counts interruptions by moment.
 type tally struct{ before, during, past int }
 
-func (c *tally) count(n *turn, nodes int) {
-	switch did := len(patched(n.requests.since(n.mark))); {
+func (c *tally) count(r *rollout, nodes int) {
+	switch did := len(patched(r.requests.since(r.mark))); {
 	case did == 0:
 		c.before++
 	case did < nodes:
@@ -91,61 +90,61 @@ func (c *tally) count(n *turn, nodes int) {
 	}
 }
 
-func (w *world) killManagers(t *testing.T) {
-	m := w.manager(t, "manager")
+func (f *fixture) killManagers(t *testing.T) {
+	m := f.manager(t, "manager")
 	must(t, m.Start())
-	w.settled(t)
-	w.unknown.Store(0) // agents that have never run count as unknown
-	changes := w.changes()
-	paces := make([]pace, len(changes))
+	f.awaitConvergence(t)
+	f.unknown.Store(0) // agents that have never run count as unknown
+	changes := f.changes()
+	timings := make([]timing, len(changes))
 	for i, c := range changes {
-		paces[i] = w.measure(t, i, c)
+		timings[i] = f.measure(t, i, c)
 	}
 	var came tally
 	total, most := 0, 0
-	for i := range w.kills {
+	for i := range f.kills {
 		// Four of five affect every node.
-		which := i % 5
-		if which == 4 && i%10 == 9 {
-			which = 5
+		index := i % 5
+		if index == 4 && i%10 == 9 {
+			index = 5
 		}
 		// Half of them come while NodeCatalogs are written, which is a small part of a change.
-		moment := w.after(paces[which].told)
+		moment := f.randomDelay(timings[index].reported)
 		if i%2 == 1 {
-			moment = w.after(paces[which].patched)
+			moment = f.randomDelay(timings[index].patched)
 		}
-		n := w.begin(t, len(changes)+i, changes[which])
+		r := f.startRollout(t, len(changes)+i, changes[index])
 		wait(t.Context(), moment)
 		m.Kill()
-		came.count(n, w.about(which))
-		t.Logf("kill %d: %s, after %s, %d NodeCatalogs patched", i, n.what, moment.Round(time.Millisecond), len(patched(w.requests.since(n.mark))))
+		came.count(r, f.affectedCount(index))
+		t.Logf("kill %d: %s, after %s, %d NodeCatalogs patched", i, r.what, moment.Round(time.Millisecond), len(patched(f.requests.since(r.mark))))
 		must(t, m.Start())
-		twice := n.end(t)
+		twice := r.awaitCompletion(t)
 		total, most = total+twice, max(most, twice)
 	}
 	t.Logf("%d kills: %d before the first NodeCatalog was patched, %d before the last, %d after it; %d NodeCatalogs were patched twice, at most %d after one kill",
-		w.kills, came.before, came.during, came.past, total, most)
-	w.checkUnknown(t)
+		f.kills, came.before, came.during, came.past, total, most)
+	f.checkUnknown(t)
 }
 
-// about returns the number of nodes that a change affects.
-func (w *world) about(which int) int {
-	switch which {
+// affectedCount returns the number of nodes that a change affects.
+func (f *fixture) affectedCount(index int) int {
+	switch index {
 	case 4:
-		return w.nodes / groups
+		return f.nodes / groups
 	case 5:
 		return 1
 	}
-	return w.nodes
+	return f.nodes
 }
 
-func (w *world) checkUnknown(t *testing.T) {
+func (f *fixture) checkUnknown(t *testing.T) {
 	t.Helper()
-	n, still := w.unknown.Swap(0), time.Duration(w.still.Swap(0))
+	n, stall := f.unknown.Swap(0), time.Duration(f.longestStall.Swap(0))
 	switch {
 	case n == 0:
-	case still > w.lease/6: // renewals come at two thirds of a Lease, and are repeated if they fail
-		t.Logf("up to %d nodes counted as unknown, because the machine stood still for %s", n, still)
+	case stall > f.lease/6: // renewals come at two thirds of a Lease, and are repeated if they fail
+		t.Logf("up to %d nodes counted as unknown, because the machine stood still for %s", n, stall)
 	default:
 		t.Errorf("up to %d nodes counted as unknown, although all agents were running", n)
 	}
@@ -154,41 +153,41 @@ func (w *world) checkUnknown(t *testing.T) {
 // elect returns the flags of managers with leader election.
 var elect = []string{"-leader-elect", "-leader-elect-namespace", "fettle-system"}
 
-func (w *world) killLeaders(t *testing.T) {
-	leads, waits := w.manager(t, "first", elect...), w.manager(t, "second", elect...)
-	must(t, leads.Start())
-	c := w.changes()[0]
-	took := w.measure(t, 1000, c)
+func (f *fixture) killLeaders(t *testing.T) {
+	leader, standby := f.manager(t, "first", elect...), f.manager(t, "second", elect...)
+	must(t, leader.Start())
+	c := f.changes()[0]
+	took := f.measure(t, 1000, c)
 	total, most := 0, 0
 	var longest time.Duration
-	for i := range w.turns {
-		mark := w.requests.mark()
-		must(t, waits.Start())
-		w.until(t, "the second manager waits to be elected", func() bool { return w.waits(mark) })
-		moment := w.after(took.patched)
-		n := w.begin(t, 1001+i, c)
+	for i := range f.turns {
+		mark := f.requests.mark()
+		must(t, standby.Start())
+		f.eventually(t, "the second manager waits to be elected", func() bool { return f.isStandby(mark) })
+		moment := f.randomDelay(took.patched)
+		r := f.startRollout(t, 1001+i, c)
 		wait(t.Context(), moment)
-		leads.Kill()
+		leader.Kill()
 		killed := time.Now()
-		did := len(patched(w.requests.since(n.mark)))
-		twice := n.end(t)
+		did := len(patched(f.requests.since(r.mark)))
+		twice := r.awaitCompletion(t)
 		longest = max(longest, time.Since(killed))
 		total, most = total+twice, max(most, twice)
 		t.Logf("takeover %d: after %s, %d NodeCatalogs patched, all done %s later", i, moment.Round(time.Millisecond), did, time.Since(killed).Round(100*time.Millisecond))
-		leads, waits = waits, leads
+		leader, standby = standby, leader
 	}
-	t.Logf("%d takeovers: all done at most %s later; %d NodeCatalogs were patched twice, at most %d of one change", w.turns, longest.Round(100*time.Millisecond), total, most)
-	w.checkUnknown(t)
+	t.Logf("%d takeovers: all done at most %s later; %d NodeCatalogs were patched twice, at most %d of one change", f.turns, longest.Round(100*time.Millisecond), total, most)
+	f.checkUnknown(t)
 }
 
-// waits reports whether a manager has read the leader Lease since a mark. The leader does not read it.
-func (w *world) waits(mark int) bool {
-	return slices.ContainsFunc(w.requests.since(mark), func(r request) bool {
-		return r.who == "" && r.verb == "get" && r.about == "leases" && r.name == "fettle-manager"
+// isStandby reports whether a second manager has started: it has read the leader Lease since a mark. The leader does not read it.
+func (f *fixture) isStandby(mark int) bool {
+	return slices.ContainsFunc(f.requests.since(mark), func(req request) bool {
+		return req.node == "" && req.verb == "get" && req.resource == "leases" && req.name == "fettle-manager"
 	})
 }
 
-func (w *world) until(t *testing.T, what string, holds func() bool) {
+func (f *fixture) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
 	for !holds() {
@@ -198,144 +197,144 @@ func (w *world) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// pair returns two managers, as in the Deployment, which are restarted when they end.
-func (w *world) pair(t *testing.T) []*manager {
+// startManagers starts two managers, as the Deployment does, and restarts them when they end.
+func (f *fixture) startManagers(t *testing.T) []*manager {
 	t.Helper()
-	all := []*manager{w.manager(t, "first", elect...), w.manager(t, "second", elect...)}
+	all := []*manager{f.manager(t, "first", elect...), f.manager(t, "second", elect...)}
 	for _, m := range all {
 		must(t, m.Start())
-		m.keep(t)
+		m.keepRunning(t)
 	}
-	w.until(t, "one of them leads", func() bool { return w.leader(t) != "" })
+	f.eventually(t, "one of them leads", func() bool { return f.leader(t) != "" })
 	return all
 }
 
 // leader returns the identity of the leader, or "".
-func (w *world) leader(t *testing.T) string {
+func (f *fixture) leader(t *testing.T) string {
 	t.Helper()
 	var l coordinationv1.Lease
-	must(t, client.IgnoreNotFound(w.admin.Get(t.Context(), types.NamespacedName{Namespace: "fettle-system", Name: "fettle-manager"}, &l)))
+	must(t, client.IgnoreNotFound(f.admin.Get(t.Context(), types.NamespacedName{Namespace: "fettle-system", Name: "fettle-manager"}, &l)))
 	if l.Spec.HolderIdentity == nil {
 		return ""
 	}
 	return *l.Spec.HolderIdentity
 }
 
-func ends(all []*manager) (n int32) {
+func countRestarts(all []*manager) (count int32) {
 	for _, m := range all {
-		n += m.ends.Load()
+		count += m.restarts.Load()
 	}
-	return n
+	return count
 }
 
-func (w *world) killAPIServers(t *testing.T) {
-	managers := w.pair(t)
-	c := w.changes()[0]
-	took := w.measure(t, 2000, c)
-	var largest wave
+func (f *fixture) killAPIServers(t *testing.T) {
+	managers := f.startManagers(t)
+	c := f.changes()[0]
+	took := f.measure(t, 2000, c)
+	var largest peak
 	total := 0
-	for i := range w.turns {
-		n := w.begin(t, 2001+i, c)
-		wait(t.Context(), w.after(took.told))
-		w.interrupted.Store(true)
-		w.plane.APIServer.Kill()
-		did := len(patched(w.requests.since(n.mark)))
-		away := time.Second + w.after(w.outage)
+	for i := range f.turns {
+		r := f.startRollout(t, 2001+i, c)
+		wait(t.Context(), f.randomDelay(took.reported))
+		f.interrupted.Store(true)
+		f.plane.APIServer.Kill()
+		did := len(patched(f.requests.since(r.mark)))
+		away := time.Second + f.randomDelay(f.outage)
 		wait(t.Context(), away)
-		mark, back := w.requests.mark(), time.Now()
-		must(t, w.plane.APIServer.Start())
-		must(t, w.plane.Ready(t.Context()))
-		w.interrupted.Store(false)
-		total += n.end(t)
+		mark, back := f.requests.mark(), time.Now()
+		must(t, f.plane.APIServer.Start())
+		must(t, f.plane.Ready(t.Context()))
+		f.interrupted.Store(false)
+		total += r.awaitCompletion(t)
 		took := time.Since(back)
-		wait(t.Context(), w.lease) // every agent renews its Lease
-		is := waveOf(w.requests.since(mark), back)
+		wait(t.Context(), f.lease) // every agent renews its Lease
+		is := peakOf(f.requests.since(mark), back)
 		t.Logf("API server away for %s with %d NodeCatalogs patched: all done %s after it was started again; at most %d requests came in a second, after %s, %d of the manager and %d of an agent for one kind of object",
 			away.Round(100*time.Millisecond), did, took.Round(100*time.Millisecond), is.all, is.after, is.manager, is.agent)
-		w.checkWave(t, is)
-		largest = wave{all: max(largest.all, is.all), manager: max(largest.manager, is.manager), agent: max(largest.agent, is.agent)}
+		f.checkPeak(t, is)
+		largest = peak{all: max(largest.all, is.all), manager: max(largest.manager, is.manager), agent: max(largest.agent, is.agent)}
 	}
 	t.Logf("%d restarts: at most %d requests in a second, %d of the manager and %d of an agent for one kind of object; managers ended %d times; %d NodeCatalogs were patched twice",
-		w.turns, largest.all, largest.manager, largest.agent, ends(managers), total)
-	w.checkUnknown(t)
+		f.turns, largest.all, largest.manager, largest.agent, countRestarts(managers), total)
+	f.checkUnknown(t)
 }
 
-func (w *world) checkWave(t *testing.T, is wave) {
+func (f *fixture) checkPeak(t *testing.T, is peak) {
 	t.Helper()
 	// Requests that were sent while the machine stood still may all arrive in one second.
-	seconds := 1 + int(time.Duration(w.still.Load())/time.Second)
+	seconds := 1 + int(time.Duration(f.longestStall.Load())/time.Second)
 	if is.agent > 10+5*seconds || is.manager > 400+200*seconds {
 		t.Errorf("a client sent more requests in %d s than its -kube-api-burst and -kube-api-qps allow: %+v", seconds, is)
 	}
 }
 
-func (w *world) stopEtcd(t *testing.T) {
-	managers := w.pair(t)
-	w.outages(t, 3000)
-	t.Logf("managers ended %d times", ends(managers))
+func (f *fixture) pauseEtcd(t *testing.T) {
+	managers := f.startManagers(t)
+	f.pauseEtcdDuringChange(t, 3000)
+	t.Logf("managers ended %d times", countRestarts(managers))
 }
 
-func (w *world) stopEtcdOfOne(t *testing.T) {
-	m := w.manager(t, "manager")
+func (f *fixture) pauseEtcdOfOneManager(t *testing.T) {
+	m := f.manager(t, "manager")
 	must(t, m.Start())
-	m.keep(t)
-	w.outages(t, 4000)
-	t.Logf("the manager ended %d times", m.ends.Load())
+	m.keepRunning(t)
+	f.pauseEtcdDuringChange(t, 4000)
+	t.Logf("the manager ended %d times", m.restarts.Load())
 }
 
-// outages pauses etcd during a change.
-func (w *world) outages(t *testing.T, number int) {
+// pauseEtcdDuringChange pauses etcd while a change is applied.
+func (f *fixture) pauseEtcdDuringChange(t *testing.T, number int) {
 	t.Helper()
-	c := w.changes()[0]
-	took := w.measure(t, number, c)
-	n := w.begin(t, number+1, c)
-	wait(t.Context(), w.after(took.patched))
-	mark, gone := w.requests.mark(), time.Now()
-	w.interrupted.Store(true)
-	w.plane.Etcd.Pause()
+	c := f.changes()[0]
+	took := f.measure(t, number, c)
+	r := f.startRollout(t, number+1, c)
+	wait(t.Context(), f.randomDelay(took.patched))
+	mark, gone := f.requests.mark(), time.Now()
+	f.interrupted.Store(true)
+	f.plane.Etcd.Pause()
 	resume := sync.OnceFunc(func() {
-		w.plane.Etcd.Resume()
-		w.interrupted.Store(false)
+		f.plane.Etcd.Resume()
+		f.interrupted.Store(false)
 	})
 	defer resume()
-	did := len(patched(w.requests.since(n.mark)))
-	n.keepHosts(t, w.outage)
+	did := len(patched(f.requests.since(r.mark)))
+	r.checkDriftCorrection(t, f.outage)
 	away, back := time.Since(gone), time.Now()
 	resume()
-	twice := n.end(t)
+	twice := r.awaitCompletion(t)
 	done := time.Since(back)
-	wait(t.Context(), w.lease+writeGap) // enough for a silent node to appear in a status
-	is := waveOf(w.requests.since(mark), back)
+	wait(t.Context(), f.lease+writeGap) // enough for a silent node to appear in a status
+	is := peakOf(f.requests.since(mark), back)
 	t.Logf("etcd away for %s with %d NodeCatalogs patched: all done %s later, %d patched twice; at most %d requests came in a second, after %s",
 		away.Round(100*time.Millisecond), did, done.Round(100*time.Millisecond), twice, is.all, is.after)
-	w.checkWave(t, is)
-	w.checkUnknown(t)
+	f.checkPeak(t, is)
+	f.checkUnknown(t)
 }
 
 // writeGap is the minimum time between two writes of a resource's status.
 const writeGap = 5 * time.Second
 
-// keepHosts makes every host drift, and checks that its agent corrects it without an API server. It takes at least some
-// time.
-func (n *turn) keepHosts(t *testing.T, least time.Duration) {
+// checkDriftCorrection makes every host drift, and checks that its agent corrects it without an API server. It returns after a
+// minimum time.
+func (r *rollout) checkDriftCorrection(t *testing.T, least time.Duration) {
 	t.Helper()
 	began := time.Now()
 	const path, drifted = "/etc/all-9", "someone was here"
-	for node, m := range n.machines {
+	for node, m := range r.machines {
 		m.drift(path, drifted)
-		n.written[node][path]++
+		r.writesBefore[node][path]++
 	}
-	wrong := len(n.machines)
+	wrong := len(r.machines)
 	for time.Since(began) < least || wrong > 0 && time.Since(began) < limit {
 		wait(t.Context(), 100*time.Millisecond)
 		wrong = 0
-		for _, m := range n.machines {
-			if m.has(path) == drifted {
+		for _, m := range r.machines {
+			if m.content(path) == drifted {
 				wrong++
 			}
 		}
 	}
 	if wrong > 0 {
-		t.Errorf("%d of %d agents did not correct drift while etcd was paused", wrong, len(n.machines))
+		t.Errorf("%d of %d agents did not correct drift while etcd was paused", wrong, len(r.machines))
 	}
 }

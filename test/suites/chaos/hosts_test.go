@@ -66,8 +66,8 @@ func (m *machine) drift(path, content string) {
 	m.files[path] = attributes{Content: &content}
 }
 
-// has returns the content of a file, or "" if it does not exist.
-func (m *machine) has(path string) string {
+// content returns the content of a file, or "" if it does not exist.
+func (m *machine) content(path string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if content := m.files[path].Content; content != nil {
@@ -76,8 +76,8 @@ func (m *machine) has(path string) string {
 	return ""
 }
 
-// written counts the writes of each file since the machine was created.
-func (m *machine) written() map[string]int {
+// writeCounts counts the writes of each file since the machine was created.
+func (m *machine) writeCounts() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.writes)

@@ -22,46 +22,46 @@ import (
 // A manager is the real program with the permissions of its service account.
 type manager struct {
 	*controlplane.Process
-	log  string
-	ends atomic.Int32 // number of restarts
+	log      string
+	restarts atomic.Int32
 }
 
-// again is the delay before a manager is restarted.
-const again = time.Second
+// restartDelay is the delay before a manager is restarted.
+const restartDelay = time.Second
 
-// build builds the program.
-func build(t *testing.T, dir string) string {
+// buildManager builds the manager and returns its path.
+func buildManager(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "manager")
 	program.Build(t, "manager", file)
 	return file
 }
 
-// identify writes the manager's kubeconfig.
-func (w *world) identify(t *testing.T) (kubeconfig string) {
+// writeManagerKubeconfig writes the manager's kubeconfig.
+func (f *fixture) writeManagerKubeconfig(t *testing.T) (kubeconfig string) {
 	t.Helper()
-	set, err := kubernetes.NewForConfig(w.plane.Config)
+	set, err := kubernetes.NewForConfig(f.plane.Config)
 	must(t, err)
 	token, err := set.CoreV1().ServiceAccounts("fettle-system").CreateToken(t.Context(), "fettle-manager", &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(24 * 60 * 60))},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	cfg := rest.AnonymousClientConfig(w.plane.Config)
+	cfg := rest.AnonymousClientConfig(f.plane.Config)
 	cfg.BearerToken = token.Status.Token
-	file := filepath.Join(w.dir, "kubeconfig")
+	file := filepath.Join(f.dir, "kubeconfig")
 	must(t, controlplane.WriteKubeconfig(file, cfg, ""))
 	return file
 }
 
 // manager returns a manager that is not started yet. It ends with the test.
-func (w *world) manager(t *testing.T, name string, args ...string) *manager {
+func (f *fixture) manager(t *testing.T, name string, args ...string) *manager {
 	t.Helper()
-	m := &manager{log: filepath.Join(w.dir, name+".log")}
+	m := &manager{log: filepath.Join(f.dir, name+".log")}
 	log, err := os.Create(m.log)
 	must(t, err)
 	m.Process = &controlplane.Process{
-		Path: w.program, Err: log,
-		Args: append([]string{"-kubeconfig", w.kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0", "-lease-duration", w.lease.String()}, args...),
+		Path: f.program, Err: log,
+		Args: append([]string{"-kubeconfig", f.kubeconfig, "-metrics-bind-address", "0", "-health-probe-bind-address", "0", "-lease-duration", f.lease.String()}, args...),
 	}
 	t.Cleanup(func() {
 		m.Stop()
@@ -73,8 +73,8 @@ func (w *world) manager(t *testing.T, name string, args ...string) *manager {
 	return m
 }
 
-// keep restarts it whenever it ends, like a kubelet, until the test ends.
-func (m *manager) keep(t *testing.T) {
+// keepRunning restarts the manager whenever it ends, like a kubelet, until the test ends.
+func (m *manager) keepRunning(t *testing.T) {
 	t.Helper()
 	done := make(chan struct{})
 	t.Cleanup(func() { <-done }) // runs before the manager's own cleanup, so that the manager is not restarted
@@ -86,11 +86,11 @@ func (m *manager) keep(t *testing.T) {
 			case <-t.Context().Done():
 				return
 			}
-			wait(t.Context(), again)
+			wait(t.Context(), restartDelay)
 			if t.Context().Err() != nil || m.Start() != nil {
 				return
 			}
-			m.ends.Add(1)
+			m.restarts.Add(1)
 		}
 	}()
 }

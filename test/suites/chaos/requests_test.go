@@ -14,15 +14,15 @@ import (
 type request struct {
 	at       time.Time // time of arrival
 	answered bool      // false on arrival; the same request follows when it has a response
-	who      string    // the name of a node, or "" for the manager
+	node     string    // the name of a node, or "" for the manager
 	verb     string
-	about    string // resource, or resource/subresource
+	resource string // resource, or resource/subresource
 	name     string
 	code     int
 }
 
-// won reports whether it succeeded.
-func (r request) won() bool { return r.answered && r.code < 300 }
+// succeeded reports whether the request has a successful response.
+func (req request) succeeded() bool { return req.answered && req.code < 300 }
 
 // A journal collects an API server's audit log. It is safe for concurrent use.
 type journal struct {
@@ -41,8 +41,8 @@ func (j *journal) Write(p []byte) (int, error) {
 		if !whole {
 			return len(p), nil
 		}
-		if r, ok := parse(line); ok {
-			j.all = append(j.all, r)
+		if req, ok := parse(line); ok {
+			j.all = append(j.all, req)
 		}
 		j.rest = bytes.Clone(rest)
 	}
@@ -63,17 +63,17 @@ func parse(line []byte) (request, bool) {
 	if err := json.Unmarshal(line[max(0, bytes.LastIndex(line, []byte(`{"kind":"Event"`))):], &e); err != nil {
 		return request{}, false
 	}
-	r := request{
+	req := request{
 		at: e.RequestReceivedTimestamp, answered: e.Stage == "ResponseComplete", verb: e.Verb,
-		about: e.ObjectRef.Resource, name: e.ObjectRef.Name, code: e.ResponseStatus.Code,
+		resource: e.ObjectRef.Resource, name: e.ObjectRef.Name, code: e.ResponseStatus.Code,
 	}
 	if e.ObjectRef.Subresource != "" {
-		r.about += "/" + e.ObjectRef.Subresource
+		req.resource += "/" + e.ObjectRef.Subresource
 	}
 	if !strings.HasSuffix(e.User.Username, ":fettle-manager") {
-		r.who = strings.Join(e.User.Extra["authentication.kubernetes.io/node-name"], "")
+		req.node = strings.Join(e.User.Extra["authentication.kubernetes.io/node-name"], "")
 	}
-	return r, true
+	return req, true
 }
 
 // mark returns the current position in the journal.
@@ -93,48 +93,48 @@ func (j *journal) since(mark int) []request {
 // patched counts the successful patches of each NodeCatalog's spec.
 func patched(all []request) map[string]int {
 	by := map[string]int{}
-	for _, r := range all {
-		if r.verb == "patch" && r.about == "nodecatalogs" && r.won() {
-			by[r.name]++
+	for _, req := range all {
+		if req.verb == "patch" && req.resource == "nodecatalogs" && req.succeeded() {
+			by[req.name]++
 		}
 	}
 	return by
 }
 
-// A wave is the maximum number of requests within a second: in total, of the manager and of one agent, and the time of
-// the maximum. bySecond counts all requests from a time on.
-type wave struct {
+// A peak is the maximum number of requests within a second: in total, and by the manager and by one agent for one kind of
+// object. after is the time of the maximum in total.
+type peak struct {
 	all, manager, agent int
 	after               time.Duration
 }
 
-// waveOf counts requests since a time, by second. For one client it counts each kind of object separately, like the
-// clients' rate limits.
-func waveOf(all []request, since time.Time) wave {
-	type of struct {
-		second     int
-		who, about string
+// peakOf counts requests since a time by second. It counts each kind of object of a client separately, like the clients' rate
+// limits.
+func peakOf(all []request, since time.Time) peak {
+	type key struct {
+		second         int
+		node, resource string
 	}
-	seconds, clients := map[int]int{}, map[of]int{}
-	var w wave
-	for _, r := range all {
-		if r.answered || r.at.Before(since) {
+	seconds, clients := map[int]int{}, map[key]int{}
+	var p peak
+	for _, req := range all {
+		if req.answered || req.at.Before(since) {
 			continue
 		}
-		second := int(r.at.Sub(since) / time.Second)
+		second := int(req.at.Sub(since) / time.Second)
 		seconds[second]++
-		if seconds[second] > w.all {
-			w.all, w.after = seconds[second], time.Duration(second)*time.Second
+		if seconds[second] > p.all {
+			p.all, p.after = seconds[second], time.Duration(second)*time.Second
 		}
-		kind, _, _ := strings.Cut(r.about, "/")
-		clients[of{second, r.who, kind}]++
+		kind, _, _ := strings.Cut(req.resource, "/")
+		clients[key{second, req.node, kind}]++
 	}
 	for client, n := range clients {
-		if client.who == "" {
-			w.manager = max(w.manager, n)
+		if client.node == "" {
+			p.manager = max(p.manager, n)
 		} else {
-			w.agent = max(w.agent, n)
+			p.agent = max(p.agent, n)
 		}
 	}
-	return w
+	return p
 }

@@ -137,28 +137,28 @@ func listForms() []form {
 }
 
 func TestFormsOfManifests(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	const page = "../../../docs/external-types-dsc.md"
 	var table strings.Builder
 	table.WriteString("| Manifest | Result |\n|---|---|\n")
-	for i, f := range slices.Concat(resourceForms(), adapterForms(), listForms()) {
-		dir := filepath.Join(w.dir, fmt.Sprint(i))
-		put(t, filepath.Join(dir, f.file), f.text)
-		for _, name := range slices.Sorted(maps.Keys(f.more)) {
-			put(t, filepath.Join(dir, name), f.more[name])
+	for i, form := range slices.Concat(resourceForms(), adapterForms(), listForms()) {
+		dir := filepath.Join(f.dir, fmt.Sprint(i))
+		writeFile(t, filepath.Join(dir, form.file), form.text)
+		for _, name := range slices.Sorted(maps.Keys(form.more)) {
+			writeFile(t, filepath.Join(dir, name), form.more[name])
 		}
-		out, messages, code := w.run(t, "type", "build", filepath.Join(dir, f.file))
+		out, messages, code := f.run(t, "type", "build", filepath.Join(dir, form.file))
 		reason := strings.ReplaceAll(strings.TrimSpace(messages), dir+"/", "")
-		if (code == 0) != (f.want == "") || !strings.Contains(reason, f.want) {
-			t.Errorf("%s: exit %d, %s\nwant %s", f.name, code, reason, f.want)
+		if (code == 0) != (form.want == "") || !strings.Contains(reason, form.want) {
+			t.Errorf("%s: exit %d, %s\nwant %s", form.name, code, reason, form.want)
 			continue
 		}
-		if !strings.Contains(out, f.has) {
-			t.Errorf("%s: %q is not in\n%s", f.name, f.has, out)
+		if !strings.Contains(out, form.has) {
+			t.Errorf("%s: %q is not in\n%s", form.name, form.has, out)
 		}
-		fmt.Fprintf(&table, "| %s | %s |\n", f.name, result(reason))
+		fmt.Fprintf(&table, "| %s | %s |\n", form.name, result(reason))
 	}
-	before, rest, found := strings.Cut(read(t, page), "<!-- TestFormsOfManifests in test/suites/dsc writes this table -->\n")
+	before, rest, found := strings.Cut(readFile(t, page), "<!-- TestFormsOfManifests in test/suites/dsc writes this table -->\n")
 	_, after, closed := strings.Cut(rest, "\n<!-- end of the table -->")
 	if !found || !closed {
 		t.Fatalf("%s has no place for the table", page)

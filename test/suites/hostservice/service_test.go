@@ -37,205 +37,205 @@ const (
 // The steps build on each other.
 func TestAgentAsServiceOfItsHost(t *testing.T) {
 	debian.Require(t)
-	w := newWorld(t)
-	w.token(t, node, "/root/kubeconfig")
+	f := newFixture(t)
+	f.createToken(t, node, "/root/kubeconfig")
 	installed := func(t *testing.T, want string, args ...string) {
 		t.Helper()
 		args = append([]string{dir + "fettle", "agent", "install", "--node-name=" + node}, args...)
-		if diff := cmp.Diff(want, w.on(t, args...)); diff != "" {
+		if diff := cmp.Diff(want, f.run(t, args...)); diff != "" {
 			t.Error(diff)
 		}
 	}
 
 	t.Run("is installed and applies the catalog", func(t *testing.T) {
 		installed(t, wrote+install, "--kubeconfig=/root/kubeconfig", "--", "--splay=0s")
-		w.until(t, "the file is there", func() bool { return w.read("/etc/motd") == "hello\n" })
-		w.until(t, "the node is ready", func() bool { return w.ready(t) })
+		f.eventually(t, "the file is there", func() bool { return f.hostFile("/etc/motd") == "hello\n" })
+		f.eventually(t, "the node is ready", func() bool { return f.isReady(t) })
 		for name, want := range map[string]string{
 			"/etc/fettle/agent": "700 root", "/etc/fettle/agent/token": "600 root", "/etc/fettle/agent/kubeconfig": "600 root",
 			"/usr/local/bin/fettle-nodeagent": "755 root", "/etc/systemd/system/" + unit: "644 root",
 		} {
-			if got := strings.TrimSpace(w.on(t, "stat", "-c", "%a %U", name)); got != want {
+			if got := strings.TrimSpace(f.run(t, "stat", "-c", "%a %U", name)); got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
 		}
 	})
 	t.Run("replaces its first token by one for a week", func(t *testing.T) {
-		w.until(t, "the token is renewed", func() bool {
-			is, err := nodetoken.Parse(w.read("/etc/fettle/agent/token"))
+		f.eventually(t, "the token is renewed", func() bool {
+			is, err := nodetoken.Parse(f.hostFile("/etc/fettle/agent/token"))
 			return err == nil && is.Node == node && is.Expires.Sub(is.Issued) == nodetoken.MaxLifetime
 		})
 	})
 	t.Run("is left alone by a second installation", func(t *testing.T) {
-		before, token := w.process(t), w.read("/etc/fettle/agent/token")
+		before, token := f.mainPID(t), f.hostFile("/etc/fettle/agent/token")
 		installed(t, install, "--kubeconfig=/root/kubeconfig", "--", "--splay=0s")
-		if now := w.process(t); now != before {
+		if now := f.mainPID(t); now != before {
 			t.Errorf("the process was %s and is %s", before, now)
 		}
-		if w.read("/etc/fettle/agent/token") != token {
+		if f.hostFile("/etc/fettle/agent/token") != token {
 			t.Error("the renewed token was replaced by an older one")
 		}
 	})
 	t.Run("reports its state", func(t *testing.T) {
-		got := w.on(t, dir+"fettle", "agent", "status")
-		for _, want := range []string{"active, enabled", "for Node web-1, until 20", ", service, process " + w.process(t)} {
+		got := f.run(t, dir+"fettle", "agent", "status")
+		for _, want := range []string{"active, enabled", "for Node web-1, until 20", ", service, process " + f.mainPID(t)} {
 			if !strings.Contains(got, want) {
 				t.Errorf("the status lacks %q:\n%s", want, got)
 			}
 		}
 	})
 	t.Run("is upgraded while it runs", func(t *testing.T) {
-		before := w.process(t)
-		w.on(t, "sh", "-c", "cp "+dir+"nodeagent "+dir+"next && echo >> "+dir+"next")
+		before := f.mainPID(t)
+		f.run(t, "sh", "-c", "cp "+dir+"nodeagent "+dir+"next && echo >> "+dir+"next")
 		installed(t, "wrote /usr/local/bin/fettle-nodeagent\n"+install, "--binary="+dir+"next", "--", "--splay=0s")
-		if now := w.process(t); now == before || now == "0" {
+		if now := f.mainPID(t); now == before || now == "0" {
 			t.Errorf("the process was %s and is %s", before, now)
 		}
 	})
 	t.Run("starts without the API server", func(t *testing.T) {
-		w.door.shut()
-		w.on(t, "systemctl", "stop", unit)
-		w.on(t, "sh", "-c", "echo bad > /etc/motd")
-		w.on(t, "systemctl", "start", unit)
-		w.until(t, "drift is corrected", func() bool { return w.read("/etc/motd") == "hello\n" })
-		w.door.open()
+		f.proxy.close()
+		f.run(t, "systemctl", "stop", unit)
+		f.run(t, "sh", "-c", "echo bad > /etc/motd")
+		f.run(t, "systemctl", "start", unit)
+		f.eventually(t, "drift is corrected", func() bool { return f.hostFile("/etc/motd") == "hello\n" })
+		f.proxy.listen()
 	})
 	t.Run("rejects credentials for another node", func(t *testing.T) {
-		must(t, w.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-2"}}))
-		w.token(t, "web-2", "/root/other")
-		out, err := w.machine.Command(t.Context(), dir+"fettle", "agent", "install", "--node-name=web-1", "--kubeconfig=/root/other").CombinedOutput()
+		must(t, f.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "web-2"}}))
+		f.createToken(t, "web-2", "/root/other")
+		out, err := f.machine.Command(t.Context(), dir+"fettle", "agent", "install", "--node-name=web-1", "--kubeconfig=/root/other").CombinedOutput()
 		want := "fettle: the token in the kubeconfig is bound to Node \"web-2\", not to web-1: create another with fettle agent token --node web-1\n"
 		if err == nil || string(out) != want {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
 
-	pod, logs := w.pod(t)
+	pod, logs := f.startPodAgent(t)
 	t.Run("lets an agent in a pod wait", func(t *testing.T) {
-		w.until(t, "the pod waits", func() bool {
-			return strings.Contains(logs.String(), "this agent waits") && strings.Contains(logs.String(), ", service, process "+w.process(t))
+		f.eventually(t, "the pod waits", func() bool {
+			return strings.Contains(logs.String(), "this agent waits") && strings.Contains(logs.String(), ", service, process "+f.mainPID(t))
 		})
 	})
 	t.Run("is uninstalled, leaving what it manages", func(t *testing.T) {
 		want := "removed /etc/systemd/system/" + unit + "\nremoved /usr/local/bin/fettle-nodeagent\nremoved /etc/fettle/agent\n"
-		if got := w.on(t, dir+"fettle", "agent", "uninstall"); got != want {
+		if got := f.run(t, dir+"fettle", "agent", "uninstall"); got != want {
 			t.Error(got)
 		}
-		if got := w.on(t, "sh", "-c", "ls -d /etc/fettle/* /usr/local/bin/*; systemctl list-unit-files --no-legend 'fettle*'; cat /etc/motd; ls -d /var/lib/fettle"); got != "hello\n/var/lib/fettle\n" {
+		if got := f.run(t, "sh", "-c", "ls -d /etc/fettle/* /usr/local/bin/*; systemctl list-unit-files --no-legend 'fettle*'; cat /etc/motd; ls -d /var/lib/fettle"); got != "hello\n/var/lib/fettle\n" {
 			t.Error(got)
 		}
 	})
 	t.Run("is followed by the agent in the pod", func(t *testing.T) {
-		w.until(t, "the pod takes over", func() bool { return strings.Contains(logs.String(), "this agent takes over") })
+		f.eventually(t, "the pod takes over", func() bool { return strings.Contains(logs.String(), "this agent takes over") })
 	})
 	t.Run("is not purged while another agent acts", func(t *testing.T) {
-		out, err := w.machine.Command(t.Context(), dir+"fettle", "agent", "uninstall", "--purge").CombinedOutput()
+		out, err := f.machine.Command(t.Context(), dir+"fettle", "agent", "uninstall", "--purge").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "the state stays: another agent acts on this host") {
 			t.Errorf("%v: %s", err, out)
 		}
 		must(t, pod.Process.Signal(os.Interrupt))
 		must(t, pod.Wait())
-		if got := w.on(t, dir+"fettle", "agent", "uninstall", "--purge"); got != "no service is installed on this host\nremoved /var/lib/fettle\n" {
+		if got := f.run(t, dir+"fettle", "agent", "uninstall", "--purge"); got != "no service is installed on this host\nremoved /var/lib/fettle\n" {
 			t.Error(got)
 		}
-		if got := w.on(t, "sh", "-c", "ls -d /var/lib/fettle; cat /etc/motd"); got != "hello\n" {
+		if got := f.run(t, "sh", "-c", "ls -d /var/lib/fettle; cat /etc/motd"); got != "hello\n" {
 			t.Error(got)
 		}
 	})
 }
 
-// A world is a cluster with a Node, and the machine of that Node, which reaches the API server through a door.
-type world struct {
+// A fixture is a cluster with a Node, and the Node's machine, which reaches the API server through a proxy.
+type fixture struct {
 	admin      client.Client
 	kubeconfig string // an administrator's
 	programs   string
 	machine    *debian.Machine
-	door       *door
+	proxy      *proxy
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
-	w := &world{admin: controlplane.Admin(t, cfg), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), programs: t.TempDir(), machine: debian.Boot(t)}
-	must(t, controlplane.WriteKubeconfig(w.kubeconfig, cfg, ""))
-	must(t, os.MkdirAll(filepath.Join(w.machine.Root(), dir), 0o755))
-	program.Build(t, "kubectl-fettle", filepath.Join(w.programs, "kubectl-fettle")) // creates tokens
+	f := &fixture{admin: controlplane.Admin(t, cfg), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), programs: t.TempDir(), machine: debian.Boot(t)}
+	must(t, controlplane.WriteKubeconfig(f.kubeconfig, cfg, ""))
+	must(t, os.MkdirAll(filepath.Join(f.machine.Root(), dir), 0o755))
+	program.Build(t, "kubectl-fettle", filepath.Join(f.programs, "kubectl-fettle")) // creates tokens
 	for _, name := range []string{"fettle", "nodeagent"} {
-		program.Build(t, name, filepath.Join(w.programs, name))
-		text, err := os.ReadFile(filepath.Join(w.programs, name))
+		program.Build(t, name, filepath.Join(f.programs, name))
+		text, err := os.ReadFile(filepath.Join(f.programs, name))
 		must(t, err)
-		must(t, os.WriteFile(filepath.Join(w.machine.Root(), dir, name), text, 0o755))
+		must(t, os.WriteFile(filepath.Join(f.machine.Root(), dir, name), text, 0o755))
 	}
-	w.door = newDoor(t, w.machine.PID(), strings.Trim(strings.TrimPrefix(cfg.Host, "https:"), "/"))
+	f.proxy = newProxy(t, f.machine.PID(), strings.Trim(strings.TrimPrefix(cfg.Host, "https:"), "/"))
 
-	must(t, w.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
+	must(t, f.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 	raw, err := json.Marshal(map[string]string{"path": "/etc/motd", "content": "hello\n"})
 	must(t, err)
 	entry := v1alpha1.CatalogEntry{Kind: "File", Name: "motd", Attributes: &runtime.RawExtension{Raw: raw}}
-	must(t, w.admin.Create(t.Context(), &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{entry}}}))
-	return w
+	must(t, f.admin.Create(t.Context(), &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{entry}}}))
+	return f
 }
 
-// token creates credentials as an administrator does, and copies them to the machine.
-func (w *world) token(t *testing.T, node, file string) {
+// createToken creates credentials as an administrator does, and copies them to the machine.
+func (f *fixture) createToken(t *testing.T, node, file string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(w.programs, "fettle"), "agent", "token", "--node", node, "--kubeconfig", w.kubeconfig, "--duration", "10m",
-		"-o", filepath.Join(w.machine.Root(), file))
+	cmd := exec.CommandContext(t.Context(), filepath.Join(f.programs, "fettle"), "agent", "token", "--node", node, "--kubeconfig", f.kubeconfig, "--duration", "10m",
+		"-o", filepath.Join(f.machine.Root(), file))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "which is valid until") {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
-// pod starts an agent outside the machine, as a pod would be.
-func (w *world) pod(t *testing.T) (*exec.Cmd, *locked.Buffer) {
+// startPodAgent starts an agent outside the machine, as a pod of a DaemonSet does.
+func (f *fixture) startPodAgent(t *testing.T) (*exec.Cmd, *locked.Buffer) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	out, err := exec.CommandContext(t.Context(), filepath.Join(w.programs, "fettle"), "agent", "token", "--node", node, "--kubeconfig", w.kubeconfig).Output()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(f.programs, "fettle"), "agent", "token", "--node", node, "--kubeconfig", f.kubeconfig).Output()
 	must(t, err)
 	must(t, os.WriteFile(file, out, 0o600))
 	logs := &locked.Buffer{}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(w.programs, "nodeagent"), "--host-pid="+strconv.Itoa(w.machine.PID()), "--node-name="+node, "--kubeconfig="+file, "--splay=0s")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(f.programs, "nodeagent"), "--host-pid="+strconv.Itoa(f.machine.PID()), "--node-name="+node, "--kubeconfig="+file, "--splay=0s")
 	cmd.Stderr = logs
 	must(t, cmd.Start())
 	return cmd, logs
 }
 
-// on runs a command on the machine.
-func (w *world) on(t *testing.T, command ...string) string {
+// run runs a command on the machine.
+func (f *fixture) run(t *testing.T, command ...string) string {
 	t.Helper()
-	out, err := w.machine.Run(t.Context(), command...)
+	out, err := f.machine.Run(t.Context(), command...)
 	if err != nil && command[0] != "sh" {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return out
 }
 
-// process returns the main process of the service, as the machine numbers it.
-func (w *world) process(t *testing.T) string {
+// mainPID returns the main process of the service in the machine's PID namespace.
+func (f *fixture) mainPID(t *testing.T) string {
 	t.Helper()
-	return strings.TrimSpace(w.on(t, "systemctl", "show", "--property=MainPID", "--value", unit))
+	return strings.TrimSpace(f.run(t, "systemctl", "show", "--property=MainPID", "--value", unit))
 }
 
-func (w *world) read(file string) string {
-	text, _ := os.ReadFile(filepath.Join(w.machine.Root(), file))
+func (f *fixture) hostFile(file string) string {
+	text, _ := os.ReadFile(filepath.Join(f.machine.Root(), file))
 	return string(text)
 }
 
-func (w *world) ready(t *testing.T) bool {
+func (f *fixture) isReady(t *testing.T) bool {
 	t.Helper()
 	var nc v1alpha1.NodeCatalog
-	err := w.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc)
+	err := f.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc)
 	return err == nil && meta.IsStatusConditionTrue(nc.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-func (w *world) until(t *testing.T, what string, holds func() bool) {
+func (f *fixture) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	const limit, poll = patient.Limit, 50 * time.Millisecond
 	for deadline := time.After(limit); !holds(); {
 		select {
 		case <-deadline:
-			journal, _ := w.machine.Run(t.Context(), "journalctl", "--no-pager", "--unit", unit)
+			journal, _ := f.machine.Run(t.Context(), "journalctl", "--no-pager", "--unit", unit)
 			t.Fatalf("not within %s: %s\n%s", limit, what, journal)
 		case <-time.After(poll):
 		}

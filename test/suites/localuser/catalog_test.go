@@ -19,16 +19,16 @@ func kinds() []resource.Kind {
 	return []resource.Kind{bound.Kind(file.Type(nil)), bound.Kind(tidy.Type(time.Now)), bound.Kind(sshauthorizedkey.Type()), bound.Kind(user.Type())}
 }
 
-// places are where the user acts and resources are.
-var places = []string{
+// paths are the files and directories that resources manage and that the user acts on.
+var paths = []string{
 	"/home/zed/a", "/home/zed/a/b", "/home/zed/a/b/f", "/home/zed/.ssh", "/home/zed/.ssh/authorized_keys", "/home/zed/f",
 	"/srv/app", "/srv/app/data", "/srv/app/data/f", "/srv/app/data/d", "/srv/app/data/cron.d", "/srv/app/lnk", "/srv/app/f", "/tmp/a", "/tmp/a/f", "/srv/copy/data/f", "/srv/copy/a/f",
 }
 
-// texts are where the user's symlinks lead.
-var texts = []string{"/etc", "/etc/f", "/etc/shadow", "../../etc", "/root", "/root/.ssh", "/usr/bin", "/srv/src", "/home/zed", "data", "/etc/alternative", "/srv/app"}
+// linkTargets are the targets of the user's symlinks.
+var linkTargets = []string{"/etc", "/etc/f", "/etc/shadow", "../../etc", "/root", "/root/.ssh", "/usr/bin", "/srv/src", "/home/zed", "data", "/etc/alternative", "/srv/app"}
 
-// specs are resources. PATH is one of the places, FROM another one. No resource or source is a symlink that another one manages, or below
+// specs are resources. PATH is one of the paths, FROM another one. No resource or source is a symlink that another one manages, or below
 // it, since that would be root's own way.
 var specs = []string{
 	`File {path: PATH, owner: root}`,
@@ -62,33 +62,33 @@ var specs = []string{
 }
 
 // catalog takes the next catalog from the input.
-func (w *world) catalog() (items []resource.Item) {
-	w.t.Helper()
-	w.note("run:")
-	paths := map[string]bool{}
-	for range 1 + w.byte()%5 {
-		spec := specs[int(w.byte())%len(specs)]
-		place, from := places[int(w.byte())%len(places)], places[int(w.byte())%len(places)]
+func (f *fixture) catalog() (items []resource.Item) {
+	f.t.Helper()
+	f.logf("run:")
+	managed := map[string]bool{}
+	for range 1 + f.nextByte()%5 {
+		spec := specs[int(f.nextByte())%len(specs)]
+		place, from := paths[int(f.nextByte())%len(paths)], paths[int(f.nextByte())%len(paths)]
 		if place == "/srv/app/lnk" || from == "/srv/app/lnk" {
 			continue
 		}
 		kind, attributes, _ := strings.Cut(strings.NewReplacer("PATH", place, "FROM", from).Replace(spec), " ")
-		if paths[kind+place] {
+		if managed[kind+place] {
 			continue
 		}
-		paths[kind+place] = true
-		w.note("  %s %s", kind, attributes)
-		items = append(items, w.item(kind, "r"+strconv.Itoa(len(items)), attributes))
+		managed[kind+place] = true
+		f.logf("  %s %s", kind, attributes)
+		items = append(items, f.item(kind, "r"+strconv.Itoa(len(items)), attributes))
 	}
 	return items
 }
 
-func (w *world) item(kind, name, attributes string) resource.Item {
-	w.t.Helper()
+func (f *fixture) item(kind, name, attributes string) resource.Item {
+	f.t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(attributes))
-	must(w.t, err)
+	must(f.t, err)
 	item := resource.Item{Ref: resource.Ref{Kind: kind, Name: name}}
-	for _, k := range w.kinds {
+	for _, k := range f.kinds {
 		if k.Name() == kind {
 			item.Resource, item.Invalid = k.Bind(item.Ref, raw)
 		}

@@ -33,41 +33,41 @@ var zedsDirs = []string{"home/zed", "srv/app"}
 // secret is in files that only root may read.
 const secret = "root's alone"
 
-// changing are the directories that resources or Fettle itself change. All else must stay as it is.
-var changing = []string{"home/zed", "srv/app", "srv/copy", "tmp", "var/lib"}
+// managedDirs are the directories that resources or Fettle itself change. Everything else must stay as it is.
+var managedDirs = []string{"home/zed", "srv/app", "srv/copy", "tmp", "var/lib"}
 
 // FuzzHostileUser runs catalogs while a user acts, before each run and before the steps of each run, as the bytes of the input say. Whatever
 // happens, what is not the user's keeps its owner, its mode and its content, the user learns no secret of root's, and no
 // program of the user's runs with root's rights.
-func FuzzHostileUser(f *testing.F) {
-	debian.Require(f)
-	for i := range budget.Events(f, 15, 150) {
-		f.Add(seed(i))
+func FuzzHostileUser(fuzz *testing.F) {
+	debian.Require(fuzz)
+	for i := range budget.Events(fuzz, 15, 150) {
+		fuzz.Add(seed(i))
 	}
-	f.Fuzz(func(t *testing.T, input []byte) {
-		w := newWorld(t, input)
-		before := w.snapshot()
-		for range mostRuns {
-			if len(w.input) == 0 {
+	fuzz.Fuzz(func(t *testing.T, input []byte) {
+		f := newFixture(t, input)
+		before := f.snapshot()
+		for range maxRuns {
+			if len(f.input) == 0 {
 				return
 			}
-			w.user.act(w.byte())
-			files := w.catalog()
-			w.run(files)
-			if diff := cmp.Diff(before, w.snapshot()); diff != "" {
-				t.Fatalf("what is root's changed (-before +after):\n%s\n%s", diff, w.history())
+			f.user.act(f.nextByte())
+			files := f.catalog()
+			f.run(files)
+			if diff := cmp.Diff(before, f.snapshot()); diff != "" {
+				t.Fatalf("what is root's changed (-before +after):\n%s\n%s", diff, f.history())
 			}
-			if found := w.won(); found != "" {
-				t.Fatalf("the user has %s\n%s", found, w.history())
+			if breach := f.findBreach(); breach != "" {
+				t.Fatalf("the user has %s\n%s", breach, f.history())
 			}
 		}
 	})
 }
 
-// The bounds of an input: how many catalogs run, and how often the user acts for one.
+// The limits of an input: how many catalogs run, and how many actions the user takes.
 const (
-	mostRuns = 8
-	mostActs = 200
+	maxRuns    = 8
+	maxActions = 200
 )
 
 // seed is a random input, the same on every machine.
@@ -80,8 +80,8 @@ func seed(n int) []byte {
 	return input
 }
 
-// A world is a host with a hostile user.
-type world struct {
+// A fixture is a host with a hostile user.
+type fixture struct {
 	t     *testing.T
 	dir   string
 	host  *linux.Host
@@ -91,10 +91,10 @@ type world struct {
 	log   []string
 }
 
-func newWorld(t *testing.T, input []byte) *world {
+func newFixture(t *testing.T, input []byte) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: dir, input: input, kinds: kinds()}
+	f := &fixture{t: t, dir: dir, input: input, kinds: kinds()}
 	must(t, os.Chmod(dir, 0o755)) //nolint:gosec // a root directory
 	for _, d := range []string{"etc/cron.d", "root/.ssh", "usr/bin", "srv/src/d", "srv/copy", "home", "var/lib", "tmp"} {
 		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
@@ -122,109 +122,111 @@ func newWorld(t *testing.T, input []byte) *world {
 	h, err := linux.Open(linux.Options{Root: dir})
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close()) })
-	w.host = h
-	w.user = newHostile(w)
-	return w
+	f.host = h
+	f.user = newHostile(f)
+	return f
 }
 
-// byte takes a byte of the input, 0 at its end.
-func (w *world) byte() byte {
-	if len(w.input) == 0 {
+// nextByte takes a byte from the input; 0 at its end.
+func (f *fixture) nextByte() byte {
+	if len(f.input) == 0 {
 		return 0
 	}
-	b := w.input[0]
-	w.input = w.input[1:]
+	b := f.input[0]
+	f.input = f.input[1:]
 	return b
 }
 
-func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+func (f *fixture) logf(format string, args ...any) {
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
 
-func (w *world) history() string { return strings.Join(w.log, "\n") }
+func (f *fixture) history() string { return strings.Join(f.log, "\n") }
 
 // run runs a catalog. Resources may fail, as the user may prevent them.
-func (w *world) run(catalog []resource.Item) {
-	w.t.Helper()
-	h := hostileHost{w.host, w.user}
-	kept := bucket.New(w.host, bucket.DefaultDir, bucket.DefaultLimit)
-	result, err := engine.Transaction{Host: h, Bucket: kept, Kinds: w.kinds, Now: time.Now}.Run(w.t.Context(), catalog)
-	must(w.t, err)
+func (f *fixture) run(catalog []resource.Item) {
+	f.t.Helper()
+	h := hostileHost{f.host, f.user}
+	kept := bucket.New(f.host, bucket.DefaultDir, bucket.DefaultLimit)
+	result, err := engine.Transaction{Host: h, Bucket: kept, Kinds: f.kinds, Now: time.Now}.Run(f.t.Context(), catalog)
+	must(f.t, err)
 	for _, res := range result.Resources {
 		for _, line := range res.Lines() {
-			w.note("  %s", line)
+			f.logf("  %s", line)
 		}
 	}
 }
 
 // snapshot describes everything that must stay as it is.
-func (w *world) snapshot() map[string]string {
-	w.t.Helper()
+func (f *fixture) snapshot() map[string]string {
+	f.t.Helper()
 	all := map[string]string{}
-	w.walk(".", func(name string, st unix.Stat_t) error {
+	f.walk(".", func(name string, st unix.Stat_t) error {
 		switch {
-		case !slices.Contains(changing, name):
+		case !slices.Contains(managedDirs, name):
 		case st.Mode&unix.S_IFMT == unix.S_IFDIR:
 			return fs.SkipDir
 		default:
 			return nil
 		}
-		all[name] = fmt.Sprintf("%o %d:%d %s %q", st.Mode, st.Uid, st.Gid, w.content(name, st), w.attributes(name))
+		all[name] = fmt.Sprintf("%o %d:%d %s %q", st.Mode, st.Uid, st.Gid, f.content(name, st), f.attributes(name))
 		return nil
 	})
 	return all
 }
 
 // attributes returns the names of a file's extended attributes.
-func (w *world) attributes(name string) string {
-	w.t.Helper()
+func (f *fixture) attributes(name string) string {
+	f.t.Helper()
 	buf := make([]byte, 4096)
-	n, err := unix.Llistxattr(filepath.Join(w.dir, name), buf)
-	must(w.t, err)
+	n, err := unix.Llistxattr(filepath.Join(f.dir, name), buf)
+	must(f.t, err)
 	return string(buf[:n])
 }
 
-func (w *world) walk(top string, visit func(name string, st unix.Stat_t) error) {
-	w.t.Helper()
-	must(w.t, filepath.WalkDir(filepath.Join(w.dir, top), func(p string, _ fs.DirEntry, err error) error {
+func (f *fixture) walk(top string, visit func(name string, st unix.Stat_t) error) {
+	f.t.Helper()
+	must(f.t, filepath.WalkDir(filepath.Join(f.dir, top), func(p string, _ fs.DirEntry, err error) error {
 		var st unix.Stat_t
 		if err = errors.Join(err, unix.Lstat(p, &st)); err != nil {
 			return err
 		}
-		name, err := filepath.Rel(w.dir, p)
-		must(w.t, err)
+		name, err := filepath.Rel(f.dir, p)
+		must(f.t, err)
 		return visit(name, st)
 	}))
 }
 
 // content returns the beginning of a file or the text of a symlink.
-func (w *world) content(name string, st unix.Stat_t) string {
-	file := filepath.Join(w.dir, name)
+func (f *fixture) content(name string, st unix.Stat_t) string {
+	file := filepath.Join(f.dir, name)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		text, err := os.Readlink(file)
-		must(w.t, err)
+		must(f.t, err)
 		return text
 	case unix.S_IFREG:
-		f, err := os.Open(file)
-		must(w.t, err)
-		defer f.Close()
+		opened, err := os.Open(file)
+		must(f.t, err)
+		defer opened.Close()
 		head := make([]byte, 256)
-		n, _ := f.Read(head)
+		n, _ := opened.Read(head)
 		return string(head[:n])
 	}
 	return ""
 }
 
-// won returns what the user got hold of: a secret, or a program of the user's that runs with root's rights.
-func (w *world) won() (found string) {
-	w.t.Helper()
+// findBreach returns what the user has gained: a secret, or a program of the user's that runs with root's rights.
+func (f *fixture) findBreach() (found string) {
+	f.t.Helper()
 	for _, top := range []string{"home", "srv", "tmp"} {
-		w.walk(top, func(name string, st unix.Stat_t) error {
-			text := w.content(name, st)
+		f.walk(top, func(name string, st unix.Stat_t) error {
+			text := f.content(name, st)
 			switch {
 			case st.Mode&unix.S_IFMT != unix.S_IFREG:
-			case strings.Contains(text, secret) && (st.Uid == zed || strings.Contains(w.user.reads("/"+name), secret)):
+			case strings.Contains(text, secret) && (st.Uid == zed || strings.Contains(f.user.readFile("/"+name), secret)):
 				found = fmt.Sprintf("a secret in /%s with mode %o of user %d", name, st.Mode, st.Uid)
-			case strings.Contains(text, planted) && (st.Uid == 0 && st.Mode&0o4000 != 0 || st.Gid == 0 && st.Mode&0o2000 != 0):
+			case strings.Contains(text, payload) && (st.Uid == 0 && st.Mode&0o4000 != 0 || st.Gid == 0 && st.Mode&0o2000 != 0):
 				found = fmt.Sprintf("a program in /%s with mode %o of user %d and group %d", name, st.Mode, st.Uid, st.Gid)
 			}
 			return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux/thread"
 )
 
-// planted is in each file that the user makes.
-const planted = "what zed planted"
+// payload is the content of each file that the user writes.
+const payload = "what zed planted"
 
 // zedsList is an access list by which zed may do everything.
 var zedsList = []byte("\x02\x00\x00\x00" +
@@ -24,27 +24,27 @@ var zedsList = []byte("\x02\x00\x00\x00" +
 
 // A hostile user acts on a thread that has the rights of zed, and the root directory of the host.
 type hostile struct {
-	w    *world
-	seed string
-	do   chan func()
+	f     *fixture
+	seed  string
+	calls chan func()
 
-	mu    sync.Mutex
-	acts  int
-	calls map[string]int
+	mu      sync.Mutex
+	actions int
+	steps   map[string]int
 }
 
-func newHostile(w *world) *hostile {
-	u := &hostile{w: w, seed: string(w.input), do: make(chan func()), calls: map[string]int{}}
+func newHostile(f *fixture) *hostile {
+	u := &hostile{f: f, seed: string(f.input), calls: make(chan func()), steps: map[string]int{}}
 	ready := make(chan error)
 	go thread.Run(func() error { //nolint:errcheck // reports to ready
-		ready <- become(w.dir)
-		for act := range u.do {
+		ready <- become(f.dir)
+		for act := range u.calls {
 			act()
 		}
 		return nil
 	})
-	must(w.t, <-ready)
-	w.t.Cleanup(func() { close(u.do) })
+	must(f.t, <-ready)
+	f.t.Cleanup(func() { close(u.calls) })
 	return u
 }
 
@@ -63,9 +63,9 @@ func (u *hostile) before(step, file string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	key := step + " " + file
-	u.calls[key]++
+	u.steps[key]++
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(u.seed + key + strconv.Itoa(u.calls[key])))
+	_, _ = sum.Write([]byte(u.seed + key + strconv.Itoa(u.steps[key])))
 	const one, in = 1, 6
 	if n := sum.Sum64(); n>>32%in < one {
 		u.actLocked(n, "  before "+key+": ")
@@ -84,7 +84,7 @@ func (u *hostile) act(b byte) {
 
 // actLocked acts as a number says. What fails is no loss.
 func (u *hostile) actLocked(n uint64, when string) {
-	if u.acts++; u.acts > mostActs {
+	if u.actions++; u.actions > maxActions {
 		return
 	}
 	take := func(of int) int {
@@ -92,7 +92,7 @@ func (u *hostile) actLocked(n uint64, when string) {
 		n /= uint64(of)
 		return is
 	}
-	name, args := "", []string{places[take(len(places))], places[take(len(places))], texts[take(len(texts))]}
+	name, args := "", []string{paths[take(len(paths))], paths[take(len(paths))], linkTargets[take(len(linkTargets))]}
 	var act func() error
 	switch from, to, text := args[0], args[1], args[2]; take(15) {
 	case 0, 1, 2:
@@ -124,19 +124,19 @@ func (u *hostile) actLocked(n uint64, when string) {
 		// As root, because the machine of the test may protect hard links.
 		name = "hard link"
 		if u.canWriteTo(path.Dir(from)) {
-			_ = os.Link(filepath.Join(u.w.dir, text), filepath.Join(u.w.dir, from))
+			_ = os.Link(filepath.Join(u.f.dir, text), filepath.Join(u.f.dir, from))
 		}
 	}
 	var err error
 	if act != nil {
 		err = u.as(act)
 	}
-	u.w.note("%szed: %s %v: %v", when, name, args, err)
+	u.f.logf("%szed: %s %v: %v", when, name, args, err)
 }
 
 func (u *hostile) as(act func() error) error {
 	done := make(chan error)
-	u.do <- func() { done <- act() }
+	u.calls <- func() { done <- act() }
 	return <-done
 }
 
@@ -153,8 +153,8 @@ func (u *hostile) canWriteTo(dir string) bool {
 	}) == nil
 }
 
-// reads returns the beginning of what zed can read of a file.
-func (u *hostile) reads(p string) (text string) {
+// readFile returns the beginning of a file; "" if zed cannot read it.
+func (u *hostile) readFile(p string) (text string) {
 	_ = u.as(func() error {
 		fd, err := unix.Open(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if err != nil {
@@ -181,6 +181,6 @@ func write(p string) error {
 	if err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, []byte(planted))
+	_, err = unix.Write(fd, []byte(payload))
 	return errors.Join(err, unix.Fchmod(fd, 0o6755), unix.Close(fd))
 }

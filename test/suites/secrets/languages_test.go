@@ -9,8 +9,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// hard are secrets that languages print in different ways.
-var hard = []string{
+// difficultSecrets are secrets that each language prints in another way.
+var difficultSecrets = []string{
 	"Marked-5ecret", `it's "quoted" \ and \n more`, "p\u00e4ssw\u00f6rd-\u4f60\u597d-\U0001f511", "line one\nline two\ttabbed\r\nline 3\n", `C:\dir\new\u0041\x41`,
 	"50%20off & <b>more</b> %41", "a+b/c=d==", "$(rm -rf) `x` ${y} #{z} !w", "bell\a\x1b[31m\x7f", "\u043f\u0430\u0440\u043e\u043b\u044c", "hunter2", `back\`, "q?q?q?q",
 	"-----BEGIN KEY-----\nMIIB+/xyzzy==\n-----END KEY-----\n",
@@ -58,7 +58,7 @@ func TestSecretsAreFoundAsLanguagesPrintThem(t *testing.T) {
 	root := debian.Root(t, debian.Layer{Install: []string{"python3", "ruby", "perl", "jq"}})
 	for program, args := range printers {
 		lines := 0
-		for line := range strings.Lines(debian.Chroot(t, root, append(append([]string{"env", "LANG=C.UTF-8", program}, args...), hard...)...)) {
+		for line := range strings.Lines(debian.Chroot(t, root, append(append([]string{"env", "LANG=C.UTF-8", program}, args...), difficultSecrets...)...)) {
 			var pair [2]string
 			if err := json.Unmarshal([]byte(line), &pair); err != nil {
 				t.Fatalf("%s: %q: %v", program, line, err)
@@ -72,7 +72,7 @@ func TestSecretsAreFoundAsLanguagesPrintThem(t *testing.T) {
 				t.Errorf("%s: %q, printed as %q, becomes %q", program, secret, printed, got)
 			}
 		}
-		if lines < len(hard) {
+		if lines < len(difficultSecrets) {
 			t.Errorf("%s printed %d lines", program, lines)
 		}
 	}

@@ -11,20 +11,20 @@ import (
 )
 
 // pages returns all views of the page about the fleet, by path, as an administrator sees them.
-func (w *world) pages() map[string]string {
-	w.t.Helper()
-	fleet, err := live.Watch(w.t.Context(), w.cfg)
-	must(w.t, err)
+func (f *fixture) pages() map[string]string {
+	f.t.Helper()
+	fleet, err := live.Watch(f.t.Context(), f.cfg)
+	must(f.t, err)
 	paths := []string{"/", "/nodes", "/resources", "/drift?by=both"}
 	for {
 		_, next := fleet.Version()
 		nodes, nodesErr := fleet.NodeCatalogs()
 		_, candidatesErr := fleet.Nodes()
-		resources, resourcesErr := fleet.Resources(w.t.Context())
+		resources, resourcesErr := fleet.Resources(f.t.Context())
 		_, statusErr := fleet.FleetStatus()
 		err := errors.Join(nodesErr, candidatesErr, resourcesErr, statusErr)
 		if !errors.Is(err, live.ErrReading) {
-			must(w.t, err)
+			must(f.t, err)
 			for _, n := range nodes {
 				paths = append(paths, "/nodes/"+n.Name, "/nodes/"+n.Name+"/catalog")
 			}
@@ -39,9 +39,9 @@ func (w *world) pages() map[string]string {
 	shown := map[string]string{}
 	for _, path := range paths {
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, path, nil))
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(f.t.Context(), http.MethodGet, path, nil))
 		if answer.Code != http.StatusOK {
-			w.t.Errorf("%s: status %d", path, answer.Code)
+			f.t.Errorf("%s: status %d", path, answer.Code)
 		}
 		shown["the page "+path] = answer.Body.String()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/debian"
 )
 
-// told is a module of Python that prints values in the ways of that language and others.
-const told = `
+// printModule is a Python module that prints values in the ways of Python and other languages.
+const printModule = `
 import base64, html, json, shlex, urllib.parse
 def ways(s):
     t = s if isinstance(s, str) else json.dumps(s)
@@ -22,8 +22,8 @@ def tell(*values):
     return "; ".join(w for v in values if v is not None for w in ways(v))
 `
 
-// leaky is a program that tells desired and present secrets wherever a program can tell something, each resource in its own place.
-const leaky = `#!/usr/bin/env python3
+// leakyProgram prints desired and present secrets wherever a program can print something, each resource in its own place.
+const leakyProgram = `#!/usr/bin/env python3
 import json, sys
 from told import tell
 PRESENT = {"password": "Former-5ecret 'p\u00e9' \\ two", "pin": 2342108, "keys": [{"key": "Third-5ecret \"q\" \u20ac"}]}
@@ -114,14 +114,14 @@ const (
 func TestProgramsThatTellSecretsAreNotQuoted(t *testing.T) {
 	debian.Require(t, "python3", "jq")
 	root, dir := debian.Copy(t), t.TempDir()
-	for name, text := range map[string]string{"told.py": told, "main.py": leaky, "dsc.py": leakyDSC} {
-		write(t, filepath.Join(root, "opt/leaks", name), text, 0o755)
+	for name, text := range map[string]string{"told.py": printModule, "main.py": leakyProgram, "dsc.py": leakyDSC} {
+		writeFile(t, filepath.Join(root, "opt/leaks", name), text, 0o755)
 	}
-	write(t, filepath.Join(dir, "fettle1.yaml"), leakyType, 0o644)
-	write(t, filepath.Join(dir, "leak.dsc.resource.json"), leakyManifest, 0o644)
+	writeFile(t, filepath.Join(dir, "fettle1.yaml"), leakyType, 0o644)
+	writeFile(t, filepath.Join(dir, "leak.dsc.resource.json"), leakyManifest, 0o644)
 	built := fettle(t, "", "type", "build", filepath.Join(dir, "leak.dsc.resource.json"))
-	write(t, filepath.Join(dir, "dsc.yaml"), built, 0o644)
-	encoded := encodedSecrets(t, root)
+	writeFile(t, filepath.Join(dir, "dsc.yaml"), built, 0o644)
+	encoded := printedSecrets(t, root)
 
 	for protocol, kind := range map[string]struct{ file, properties string }{
 		"Fettle/1": {"fettle1.yaml", `password: DESIRED, pin: 481516, keys: [{key: DESIRED}], note: new`},
@@ -130,28 +130,28 @@ func TestProgramsThatTellSecretsAreNotQuoted(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			quoted, err := json.Marshal(desiredText)
 			must(t, err)
-			said := map[string]string{}
+			outputs := map[string]string{}
 			for _, name := range []string{"plain", "get", "set", "errors", "notes", "verdict", "note", "crash", "stderr", "check", "validate"} {
 				manifest := "{apiVersion: types.fettle.dev/v1alpha1, kind: Leak, metadata: {name: " + name + "}, spec: {nodeSelector: {}, properties: {name: " + name + ", " +
 					strings.ReplaceAll(kind.properties, "DESIRED", string(quoted)) + "}}}\n"
 				for _, args := range []string{"plan --debug", "apply --debug", "apply -o json", "apply --noop -o yaml"} {
 					words := append(strings.Fields(args), "--root", root, "-f", filepath.Join(dir, kind.file), "-f", "-")
-					said[name+": fettle "+args] = fettle(t, manifest, words...)
+					outputs[name+": fettle "+args] = fettle(t, manifest, words...)
 				}
-				write(t, filepath.Join(dir, "types", kind.file), read(t, filepath.Join(dir, kind.file)), 0o644)
-				said[name+": fettle resource"] = fettle(t, "", "resource", "leak", name, "--debug", "--root", root, "--types-dir", filepath.Join(dir, "types"))
+				writeFile(t, filepath.Join(dir, "types", kind.file), readFile(t, filepath.Join(dir, kind.file)), 0o644)
+				outputs[name+": fettle resource"] = fettle(t, "", "resource", "leak", name, "--debug", "--root", root, "--types-dir", filepath.Join(dir, "types"))
 			}
-			said["the list"] = fettle(t, "", "resource", "leak", "--debug", "--root", root, "--types-dir", filepath.Join(dir, "types"))
+			outputs["the list"] = fettle(t, "", "resource", "leak", "--debug", "--root", root, "--types-dir", filepath.Join(dir, "types"))
 			must(t, os.RemoveAll(filepath.Join(dir, "types")))
-			maps.Copy(said, filesIn(t, filepath.Join(root, "var/lib/fettle")))
+			maps.Copy(outputs, filesIn(t, filepath.Join(root, "var/lib/fettle")))
 			for _, name := range []string{"get", "set", "note", "validate"} {
-				if what := name + ": fettle apply --debug"; !strings.Contains(said[what], "[redacted]; '[redacted]'; ") {
-					t.Errorf("%s: the program told nothing:\n%s", what, said[what])
+				if what := name + ": fettle apply --debug"; !strings.Contains(outputs[what], "[redacted]; '[redacted]'; ") {
+					t.Errorf("%s: the program told nothing:\n%s", what, outputs[what])
 				}
 			}
-			for what, text := range said {
+			for what, text := range outputs {
 				for _, secret := range encoded {
-					if part := common(text, secret); part != "" {
+					if part := leakedPart(text, secret); part != "" {
 						t.Errorf("%s has %q of %q:\n%.3000s", what, part, secret, text)
 						break
 					}
@@ -161,8 +161,8 @@ func TestProgramsThatTellSecretsAreNotQuoted(t *testing.T) {
 	}
 }
 
-// encodedSecrets returns the secrets as the programs print them.
-func encodedSecrets(t *testing.T, root string) []string {
+// printedSecrets returns the secrets in every form in which the programs print them.
+func printedSecrets(t *testing.T, root string) []string {
 	t.Helper()
 	values, err := json.Marshal([]string{desiredText, presentText, thirdText})
 	must(t, err)
@@ -173,8 +173,8 @@ func encodedSecrets(t *testing.T, root string) []string {
 	return all
 }
 
-// common returns a part of a secret that is in a text and long enough to tell it.
-func common(text, secret string) string {
+// leakedPart returns a part of a secret that occurs in a text and is long enough to reveal the secret.
+func leakedPart(text, secret string) string {
 	const enough, bytes = 11, 30 // in lists of bytes, three or four characters are one
 	n := min(enough, len(secret))
 	if strings.HasPrefix(secret, "[") {
@@ -188,14 +188,14 @@ func common(text, secret string) string {
 	return ""
 }
 
-func write(t *testing.T, name, text string, mode os.FileMode) {
+func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 	must(t, os.WriteFile(name, []byte(text), mode))
 	must(t, os.Chmod(name, mode))
 }
 
-func read(t *testing.T, name string) string {
+func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	must(t, err)

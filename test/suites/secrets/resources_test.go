@@ -48,7 +48,7 @@ func certificatesOf(server *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
-// A secret with a marked text.
+// secretOf returns a Secret with a marked text.
 func secretOf(name, text string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -65,20 +65,20 @@ func configMapOf(name, text string) *corev1.ConfigMap {
 }
 
 func fileOf(name string, adjust func(*v1alpha1.FileSpec)) *v1alpha1.File {
-	f := &v1alpha1.File{TypeMeta: typeOf("File"), ObjectMeta: metav1.ObjectMeta{Name: name}}
-	f.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
-	f.Spec.Path, f.Spec.ShowDiff, f.Spec.Audit = "/etc/"+name, new(true), []string{"all"}
-	adjust(&f.Spec)
-	return f
+	file := &v1alpha1.File{TypeMeta: typeOf("File"), ObjectMeta: metav1.ObjectMeta{Name: name}}
+	file.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
+	file.Spec.Path, file.Spec.ShowDiff, file.Spec.Audit = "/etc/"+name, new(true), []string{"all"}
+	adjust(&file.Spec)
+	return file
 }
 
 func typeOf(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
 
-// fetched returns a File with content from the server, a header from the Secret "header" and certificates from another
+// downloadOf returns a File with content from the server, a header from the Secret "header" and certificates from another
 // object.
-func fetched(name, url string, ca v1alpha1.ValueSource) *v1alpha1.File {
+func downloadOf(name, url string, ca v1alpha1.ValueSource) *v1alpha1.File {
 	return fileOf(name, func(s *v1alpha1.FileSpec) {
 		s.Source, s.CAFrom = &url, &ca
 		s.HeadersFrom = []v1alpha1.HeaderSource{{Name: "Authorization", SecretSource: v1alpha1.SecretSource{SecretKeyRef: ref("header")}}}
@@ -89,8 +89,8 @@ func secretRef(name string) v1alpha1.ValueSource {
 	return v1alpha1.ValueSource{SecretKeyRef: new(ref(name))}
 }
 
-// given returns an Exec with a variable TOKEN from the Secret "variable", which its checks get, too.
-func given(name, command string, adjust func(*v1alpha1.ExecSpec)) *v1alpha1.Exec {
+// execOf returns an Exec whose command and checks get a variable TOKEN from the Secret "variable".
+func execOf(name, command string, adjust func(*v1alpha1.ExecSpec)) *v1alpha1.Exec {
 	e := &v1alpha1.Exec{TypeMeta: typeOf("Exec"), ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{protected: "front"}}
 	e.Spec.Command, e.Spec.Shell = command, new(true)
@@ -108,9 +108,9 @@ func userOf(name, secret string) *v1alpha1.User {
 	return u
 }
 
-// everySecret returns resources for every path of a secret to a host, with the expected states.
-// The server has the certificate that is in the Secret "ca" and in the ConfigMap "ca".
-func everySecret(server *httptest.Server) (objects []client.Object, succeed, fail []client.Object) {
+// secretResources returns resources for every path of a secret to a host, and the objects that they refer to. Agents can apply the
+// resources in succeed, and not the ones in fail. The server has the certificate that is in the Secret "ca" and in the ConfigMap "ca".
+func secretResources(server *httptest.Server) (objects []client.Object, succeed, fail []client.Object) {
 	objects = []client.Object{
 		secretOf("header", headerValue), secretOf("ca", marked+"\n"+certificatesOf(server)),
 		secretOf("other-ca", marked+"\n"+otherAuthority), secretOf("no-ca", marked+" is no certificate"),
@@ -119,30 +119,30 @@ func everySecret(server *httptest.Server) (objects []client.Object, succeed, fai
 	}
 	public := v1alpha1.ValueSource{ConfigMapKeyRef: new(ref("ca"))}
 	succeed = []client.Object{
-		fetched("licence", server.URL+"/licence", secretRef("ca")),
-		fetched("public-ca", server.URL+"/licence", public),
+		downloadOf("licence", server.URL+"/licence", secretRef("ca")),
+		downloadOf("public-ca", server.URL+"/licence", public),
 		fileOf("token", func(s *v1alpha1.FileSpec) {
 			s.ContentFrom, s.ValidateCmd = new(secretRef("content")), new("cat %")
 		}),
-		given("prints", "env; env >&2", func(s *v1alpha1.ExecSpec) {
+		execOf("prints", "env; env >&2", func(s *v1alpha1.ExecSpec) {
 			s.LogOutput, s.OnlyIf = new("always"), []string{"env"}
 		}),
 		userOf("ann", "hash"),
 		fileOf("replaced", func(s *v1alpha1.FileSpec) { s.Content = new("new\n") }),
 	}
 	fail = []client.Object{
-		fetched("rejected", server.URL+"/rejects", secretRef("ca")),
-		fetched("missing", server.URL+"/missing", secretRef("ca")),
-		fetched("malformed", server.URL+"/malformed", secretRef("ca")),
-		fetched("redirected", server.URL+"/redirects", secretRef("ca")),
-		fetched("distrusted", server.URL+"/licence", secretRef("other-ca")),
-		fetched("no-ca", server.URL+"/licence", secretRef("no-ca")),
+		downloadOf("rejected", server.URL+"/rejects", secretRef("ca")),
+		downloadOf("missing", server.URL+"/missing", secretRef("ca")),
+		downloadOf("malformed", server.URL+"/malformed", secretRef("ca")),
+		downloadOf("redirected", server.URL+"/redirects", secretRef("ca")),
+		downloadOf("distrusted", server.URL+"/licence", secretRef("other-ca")),
+		downloadOf("no-ca", server.URL+"/licence", secretRef("no-ca")),
 		fileOf("invalid", func(s *v1alpha1.FileSpec) {
 			s.ContentFrom, s.ValidateCmd = new(secretRef("content")), new(`sh -c 'cat "$1"; cat "$1" >&2; exit 1' sh %`)
 		}),
 		fileOf("nowhere", func(s *v1alpha1.FileSpec) { s.Path, s.ContentFrom = "/no/where/token", new(secretRef("content")) }),
-		given("fails", "env; env >&2; exit 3", nil),
-		given("unchecked", "true", func(s *v1alpha1.ExecSpec) { s.Unless = []string{"env; env >&2; exit 127"} }),
+		execOf("fails", "env; env >&2; exit 3", nil),
+		execOf("unchecked", "true", func(s *v1alpha1.ExecSpec) { s.Unless = []string{"env; env >&2; exit 127"} }),
 		userOf("bob", "variable"),
 	}
 	return objects, succeed, fail

@@ -31,25 +31,25 @@ import (
 func TestSecretsOfSourcesAndCommandsStayHidden(t *testing.T) {
 	server := newServer(t, headerValue)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	cfg, stored := controlplane.StartOpen(t)
-	w := newWorld(t, cfg, stored)
-	log.SetOutput(&w.logs) // used by libraries
+	cfg, readEtcd := controlplane.StartOpen(t)
+	f := newFixture(t, cfg, readEtcd)
+	log.SetOutput(&f.logs) // used by libraries
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
-	w.startManager()
-	front := w.machineIn(debian.Root(t), "front-1", "front")
+	f.startManager()
+	front := f.newMachineIn(debian.Root(t), "front-1", "front")
 	front.write("etc/replaced", "old\n")
 	front.start()
 
-	objects, succeed, fail := everySecret(server)
+	objects, succeed, fail := secretResources(server)
 	for _, o := range slices.Concat(objects, succeed, fail) {
-		must(t, w.admin.Create(t.Context(), o))
+		must(t, f.admin.Create(t.Context(), o))
 	}
-	front.passes("each is in sync, or failed", func(g Gomega) {
+	front.eventually("each is in sync, or failed", func(g Gomega) {
 		for _, o := range succeed {
-			g.Expect(w.readyOf(o.(v1alpha1.Resource))).To(HavePrefix("True "), o.GetName())
+			g.Expect(f.readyConditionOf(o.(v1alpha1.Resource))).To(HavePrefix("True "), o.GetName())
 		}
 		for _, o := range fail {
-			g.Expect(w.readyOf(o.(v1alpha1.Resource))).To(Or(Equal("False Failed"), Equal("False InvalidSpec")), o.GetName())
+			g.Expect(f.readyConditionOf(o.(v1alpha1.Resource))).To(Or(Equal("False Failed"), Equal("False InvalidSpec")), o.GetName())
 		}
 	})
 	g := NewWithT(t)
@@ -57,30 +57,30 @@ func TestSecretsOfSourcesAndCommandsStayHidden(t *testing.T) {
 	g.Expect(front.file("/etc/public-ca")).To(Equal(licence))
 	g.Expect(front.file("/etc/token")).To(Equal(marked + " content\n"))
 	g.Expect(front.file("/etc/shadow")).To(ContainSubstring("ann:$6$salt$" + marked + ":"))
-	w.isOnlyInSecrets()
+	f.checkEtcd()
 
 	t.Log("a ConfigMap gets other certificates")
 	authority := configMapOf("authority", otherAuthority)
-	followed := fetched("followed", server.URL+"/licence", v1alpha1.ValueSource{ConfigMapKeyRef: new(ref("authority"))})
-	must(t, w.admin.Create(t.Context(), authority))
-	must(t, w.admin.Create(t.Context(), followed))
-	front.passes("the server is not trusted", func(g Gomega) { g.Expect(w.readyOf(followed)).To(Equal("False Failed")) })
+	followed := downloadOf("followed", server.URL+"/licence", v1alpha1.ValueSource{ConfigMapKeyRef: new(ref("authority"))})
+	must(t, f.admin.Create(t.Context(), authority))
+	must(t, f.admin.Create(t.Context(), followed))
+	front.eventually("the server is not trusted", func(g Gomega) { g.Expect(f.readyConditionOf(followed)).To(Equal("False Failed")) })
 	authority.Data["text"] = certificatesOf(server)
-	must(t, w.admin.Update(t.Context(), authority))
-	front.passes("the server is trusted", func(g Gomega) { g.Expect(w.readyOf(followed)).To(Equal("True InSync")) })
+	must(t, f.admin.Update(t.Context(), authority))
+	front.eventually("the server is trusted", func(g Gomega) { g.Expect(f.readyConditionOf(followed)).To(Equal("True InSync")) })
 
 	t.Log("a command runs")
-	waits := given("waits", "touch /srv/running; while test ! -e /srv/go; do sleep 0.1; done", func(s *v1alpha1.ExecSpec) { s.Creates = []string{"/srv/go"} })
-	must(t, w.admin.Create(t.Context(), waits))
-	front.passes("it runs", func(g Gomega) { g.Expect(filepath.Join(front.root, "srv/running")).To(BeAnExistingFile()) })
-	haveNoSecret(t, arguments(t, front.root))
+	waits := execOf("waits", "touch /srv/running; while test ! -e /srv/go; do sleep 0.1; done", func(s *v1alpha1.ExecSpec) { s.Creates = []string{"/srv/go"} })
+	must(t, f.admin.Create(t.Context(), waits))
+	front.eventually("it runs", func(g Gomega) { g.Expect(filepath.Join(front.root, "srv/running")).To(BeAnExistingFile()) })
+	checkNoSecret(t, arguments(t, front.root))
 	front.write("srv/go", "")
-	front.passes("it has ended", func(g Gomega) { g.Expect(w.readyOf(waits)).To(HavePrefix("True ")) })
+	front.eventually("it has ended", func(g Gomega) { g.Expect(f.readyConditionOf(waits)).To(HavePrefix("True ")) })
 
-	w.isOnlyInSecrets()
+	f.checkEtcd()
 	front.stop()
-	w.stopManager()
-	w.isToldNowhere(front)
+	f.stopManager()
+	f.checkOutput(front)
 	for _, want := range []string{
 		"the server responded with 403 Forbidden", "the server responded with 404 Not Found", "signed by unknown authority", "details omitted: they contain the value of header Authorization",
 		"its output is not shown, because the content is a secret", "ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "output: TOKEN=[redacted]", "ran chpasswd --encrypted: exit 0",
@@ -128,7 +128,7 @@ func fettle(t *testing.T, stdin string, args ...string) string {
 func TestDebugCommandHidesSecrets(t *testing.T) {
 	server := newServer(t, headerValue)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	objects, succeed, fail := everySecret(server)
+	objects, succeed, fail := secretResources(server)
 	var manifests strings.Builder
 	for _, o := range slices.Concat(objects, succeed, fail) {
 		raw, err := yaml.Marshal(o)
@@ -137,7 +137,7 @@ func TestDebugCommandHidesSecrets(t *testing.T) {
 	}
 	root := debian.Root(t)
 	must(t, os.WriteFile(filepath.Join(root, "etc/replaced"), []byte("old\n"), 0o600))
-	said := map[string]string{}
+	outputs := map[string]string{}
 	for _, args := range []string{
 		"validate -f -", "plan -f - --debug", "apply -f - --debug --noop", "apply -f - --debug", "apply -f - --debug -o json", "plan -f - --debug -o yaml", "graph -f -",
 		"resource user ann --debug", "resource file /etc/token --debug", "resource user --debug -o json", "resource user ann comment=x --debug", "bucket list --debug",
@@ -146,17 +146,17 @@ func TestDebugCommandHidesSecrets(t *testing.T) {
 		if !slices.Contains([]string{"validate", "graph"}, words[0]) {
 			words = append(words, "--root", root)
 		}
-		said["fettle "+args] = fettle(t, manifests.String(), words...)
+		outputs["fettle "+args] = fettle(t, manifests.String(), words...)
 	}
-	maps.Copy(said, filesIn(t, filepath.Join(root, "var/lib/fettle")))
-	delete(said, filepath.Join(root, "var/lib/fettle/lock")) // empty
-	haveNoSecret(t, said)
+	maps.Copy(outputs, filesIn(t, filepath.Join(root, "var/lib/fettle")))
+	delete(outputs, filepath.Join(root, "var/lib/fettle/lock")) // empty
+	checkNoSecret(t, outputs)
 	g := NewWithT(t)
 	for _, want := range []string{
 		"debug: ran /bin/sh -c 'env; env >&2; exit 3': exit 3", "debug: output: TOKEN=[redacted]", "debug: ran chpasswd --encrypted: exit 0",
 		"debug: File/token: content: current [redacted], target [redacted]", "debug: User/ann: password: current [redacted], target [redacted]",
 		"the server responded with 403 Forbidden", "details omitted", "its output is not shown", "File/licence: created", "File/replaced: content changed", "User/ann: created",
 	} {
-		g.Expect(said["fettle apply -f - --debug"]).To(ContainSubstring(want))
+		g.Expect(outputs["fettle apply -f - --debug"]).To(ContainSubstring(want))
 	}
 }

@@ -1,3 +1,3 @@
-// Package skew tests programs and CustomResourceDefinitions of different versions together: those of this checkout with
-// those of an older commit.
+// Package skew tests programs and CustomResourceDefinitions of different versions together: the ones of this checkout with
+// the ones of an older commit.
 package skew

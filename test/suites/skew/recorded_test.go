@@ -12,7 +12,7 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// The recorded objects are those of the older version after its first change. FETTLE_SKEW_RECORD=1 records them again
+// The recorded objects are from the older version, after its first change. FETTLE_SKEW_RECORD=1 records them again
 // during TestVersionsWorkTogether.
 const recordedCatalogs, recordedNode = "testdata/catalogs.yaml", "testdata/nodecatalog.yaml"
 

@@ -23,50 +23,50 @@ import (
 // The steps go through all combinations of older and newer definitions, managers and agents, and exchange one of the three each time. A File that does not
 // change must not be written again in any of them.
 func TestVersionsWorkTogether(t *testing.T) {
-	w := newWorld(t)
-	now := checkout(t)
-	old := before(t, now)
+	f := newFixture(t)
+	now := thisVersion(t)
+	old := olderVersion(t, now)
 
 	var previous *change
-	steady := &change{w: w, name: "steady"}
+	steady := &change{f: f, name: "steady"}
 	step := func(name string, exchange func()) {
 		t.Logf("step: %s", name)
 		exchange()
-		next := &change{w: w, name: fmt.Sprintf("step-%s", strings.ReplaceAll(name, " ", "-"))}
+		next := &change{f: f, name: fmt.Sprintf("step-%s", strings.ReplaceAll(name, " ", "-"))}
 		next.apply()
 		previous.remove()
-		next.isApplied()
-		previous.isRemoved()
+		next.awaitApplied()
+		previous.awaitRemoved()
 		previous = next
-		steady.isSteady()
+		steady.checkNotWritten()
 	}
 	step("everything is older", func() {
-		w.install(old)
-		w.startManager(old)
-		w.startAgent(old)
+		f.install(old)
+		f.startManager(old)
+		f.startAgent(old)
 		steady.apply()
-		steady.isApplied()
-		record(t, w)
+		steady.awaitApplied()
+		record(t, f)
 	})
-	step("only definitions are newer", func() { w.install(now) })
-	step("only the agent is older", func() { w.startManager(now) })
-	step("only the manager is newer", func() { w.install(old) })
-	step("only definitions are older", func() { w.startAgent(now) })
-	step("nothing is older", func() { w.install(now) })
-	step("only the manager is older", func() { w.startManager(old) })
-	step("only the agent is newer", func() { w.install(old) })
-	step("everything is older again", func() { w.startAgent(old) })
+	step("only definitions are newer", func() { f.install(now) })
+	step("only the agent is older", func() { f.startManager(now) })
+	step("only the manager is newer", func() { f.install(old) })
+	step("only definitions are older", func() { f.startAgent(now) })
+	step("nothing is older", func() { f.install(now) })
+	step("only the manager is older", func() { f.startManager(old) })
+	step("only the agent is newer", func() { f.install(old) })
+	step("everything is older again", func() { f.startAgent(old) })
 }
 
-func record(t *testing.T, w *world) {
+func record(t *testing.T, f *fixture) {
 	t.Helper()
 	if os.Getenv("FETTLE_SKEW_RECORD") == "" {
 		return
 	}
 	var catalogs v1alpha1.CatalogList
-	must(t, w.admin.List(t.Context(), &catalogs))
+	must(t, f.admin.List(t.Context(), &catalogs))
 	var nc v1alpha1.NodeCatalog
-	must(t, w.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc))
+	must(t, f.admin.Get(t.Context(), client.ObjectKey{Name: node}, &nc))
 	nc.ManagedFields = nil
 	nc.Status.Facts = &runtime.RawExtension{Raw: []byte(`{"kernel":"Linux"}`)} // the others describe the machine of the test
 	for file, object := range map[string]any{recordedCatalogs: catalogs, recordedNode: nc} {
@@ -78,21 +78,21 @@ func record(t *testing.T, w *world) {
 
 // A change is a File, an Exec, and a File with a sealed value, which are created and removed together.
 type change struct {
-	w    *world
+	f    *fixture
 	name string
 
-	written time.Time
+	firstWritten time.Time
 }
 
-// isSteady checks that the host's file has not been written since the first call.
-func (c *change) isSteady() {
-	c.w.t.Helper()
-	is, err := os.Stat(filepath.Join(c.w.root, c.path()))
-	must(c.w.t, err)
-	if c.written.IsZero() {
-		c.written = is.ModTime()
+// checkNotWritten checks that the file on the host has not been written since the first call.
+func (c *change) checkNotWritten() {
+	c.f.t.Helper()
+	is, err := os.Stat(filepath.Join(c.f.root, c.path()))
+	must(c.f.t, err)
+	if c.firstWritten.IsZero() {
+		c.firstWritten = is.ModTime()
 	}
-	c.w.Expect(is.ModTime()).To(Equal(c.written))
+	c.f.Expect(is.ModTime()).To(Equal(c.firstWritten))
 }
 
 func (c *change) path() string { return "/etc/" + c.name }
@@ -115,50 +115,50 @@ func (c *change) resources() []v1alpha1.Resource {
 }
 
 func (c *change) apply() {
-	c.w.t.Helper()
+	c.f.t.Helper()
 	for _, o := range c.resources() {
-		must(c.w.t, c.w.admin.Create(c.w.t.Context(), o))
+		must(c.f.t, c.f.admin.Create(c.f.t.Context(), o))
 	}
 }
 
-// isApplied waits until the host has the change and the statuses say so. Commands of earlier changes must not have run again.
-func (c *change) isApplied() {
-	c.w.t.Helper()
+// awaitApplied waits until the host has the change and the statuses say so. Commands of earlier changes must not have run again.
+func (c *change) awaitApplied() {
+	c.f.t.Helper()
 	for _, o := range c.resources() {
-		c.w.ready(o)
+		c.f.awaitReady(o)
 	}
-	c.w.Expect(c.w.host(c.path())).To(Equal(c.name + "\n"))
-	c.w.Expect(c.w.host(c.path() + "-sealed")).To(Equal("sealed\n"))
-	executed := strings.Fields(c.w.host("/executed"))
-	c.w.Expect(executed).To(ContainElement(c.name))
-	c.w.Expect(executed).To(HaveLen(countUnique(executed)), "a command ran twice: %q", executed)
+	c.f.Expect(c.f.hostFile(c.path())).To(Equal(c.name + "\n"))
+	c.f.Expect(c.f.hostFile(c.path() + "-sealed")).To(Equal("sealed\n"))
+	executed := strings.Fields(c.f.hostFile("/executed"))
+	c.f.Expect(executed).To(ContainElement(c.name))
+	c.f.Expect(executed).To(HaveLen(countUnique(executed)), "a command ran twice: %q", executed)
 }
 
 func (c *change) remove() {
 	if c == nil {
 		return
 	}
-	c.w.t.Helper()
+	c.f.t.Helper()
 	for _, o := range c.resources() {
-		must(c.w.t, c.w.admin.Delete(c.w.t.Context(), o))
+		must(c.f.t, c.f.admin.Delete(c.f.t.Context(), o))
 	}
 }
 
-// isRemoved waits until the objects are gone, which requires that the node has cleaned up.
-func (c *change) isRemoved() {
+// awaitRemoved waits until the objects are deleted, which requires that the node has cleaned up.
+func (c *change) awaitRemoved() {
 	if c == nil {
 		return
 	}
-	c.w.t.Helper()
+	c.f.t.Helper()
 	for _, o := range c.resources() {
-		c.w.soon(o.KindName()+"/"+o.GetName()+" is deleted", func(g Gomega) {
-			err := c.w.admin.Get(c.w.t.Context(), client.ObjectKeyFromObject(o), o)
+		c.f.eventually(o.KindName()+"/"+o.GetName()+" is deleted", func(g Gomega) {
+			err := c.f.admin.Get(c.f.t.Context(), client.ObjectKeyFromObject(o), o)
 			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 			g.Expect(err).To(HaveOccurred(), "%s", describe(o))
 		})
 	}
-	c.w.Expect(c.w.host(c.path())).To(BeEmpty())
-	c.w.Expect(c.w.host(c.path() + "-sealed")).To(BeEmpty())
+	c.f.Expect(c.f.hostFile(c.path())).To(BeEmpty())
+	c.f.Expect(c.f.hostFile(c.path() + "-sealed")).To(BeEmpty())
 }
 
 func describe(o v1alpha1.Resource) string {

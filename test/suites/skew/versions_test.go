@@ -21,8 +21,8 @@ func (v version) manager() string           { return filepath.Join(v.dir, "manag
 func (v version) agent() string             { return filepath.Join(v.dir, "nodeagent") }
 func (v version) config(name string) string { return filepath.Join(v.dir, "config", name) }
 
-// checkout builds the version of this checkout.
-func checkout(t *testing.T) version {
+// thisVersion builds the version of this checkout.
+func thisVersion(t *testing.T) version {
 	t.Helper()
 	v := version{t.TempDir()}
 	root := program.Depend(t)
@@ -32,9 +32,9 @@ func checkout(t *testing.T) version {
 	return v
 }
 
-// before returns the older version, or this one if the clone does not contain it: the test still exchanges programs and definitions,
+// olderVersion returns the older version, or this one if the clone does not contain it: the test still exchanges programs and definitions,
 // and recorded objects still test the formats of older versions.
-func before(t *testing.T, now version) version {
+func olderVersion(t *testing.T, now version) version {
 	t.Helper()
 	if dir, ok := older.Build(t, untagged); ok {
 		return version{dir}

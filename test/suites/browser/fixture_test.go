@@ -28,43 +28,43 @@ const (
 	resources = 500
 )
 
-// A world is a cluster with a fleet, and the programs that a user has.
-type world struct {
+// A fixture is a cluster with a fleet, and kubectl-fettle.
+type fixture struct {
 	cfg    *rest.Config
 	admin  client.Client
-	fettle string
+	fettle string // the path of kubectl-fettle
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
 	cfg.QPS = -1
-	w := &world{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "kubectl-fettle")}
-	program.Build(t, "kubectl-fettle", w.fettle)
-	w.fill(t)
-	return w
+	f := &fixture{cfg: cfg, admin: controlplane.Admin(t, cfg), fettle: filepath.Join(t.TempDir(), "kubectl-fettle")}
+	program.Build(t, "kubectl-fettle", f.fettle)
+	f.populate(t)
+	return f
 }
 
-// fill creates the fleet: of every hundred nodes, one has failed and one has drifted.
-func (w *world) fill(t *testing.T) {
+// populate creates the fleet: one of every hundred nodes has failed, and one has drifted.
+func (f *fixture) populate(t *testing.T) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(16)
 	create := func(o client.Object, withStatus func()) {
 		group.Go(func() error {
-			if err := w.admin.Create(ctx, o); err != nil || withStatus == nil {
+			if err := f.admin.Create(ctx, o); err != nil || withStatus == nil {
 				return err
 			}
 			withStatus()
-			return w.admin.Status().Update(ctx, o)
+			return f.admin.Status().Update(ctx, o)
 		})
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
 		c := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if i == 1 {
-			c.Spec.Entries = website()
+			c.Spec.Entries = websiteCatalog()
 		}
 		create(c, func() { c.Status = status(i) })
 		if i < 10 {
@@ -72,23 +72,23 @@ func (w *world) fill(t *testing.T) {
 		}
 	}
 	for i := range resources {
-		f := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("file-%03d", i)}}
-		f.Spec.NodeSelector, f.Spec.Path = &metav1.LabelSelector{}, fmt.Sprintf("/etc/file-%03d", i)
-		create(f, func() {
-			f.Status.ObservedGeneration = 1
-			f.Status.Nodes = &v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}
-			f.Status.Conditions = []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")}
+		file := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("file-%03d", i)}}
+		file.Spec.NodeSelector, file.Spec.Path = &metav1.LabelSelector{}, fmt.Sprintf("/etc/file-%03d", i)
+		create(file, func() {
+			file.Status.ObservedGeneration = 1
+			file.Status.Nodes = &v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}
+			file.Status.Conditions = []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")}
 		})
 	}
 	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
-	create(fleet, func() { fleet.Status.History = week() })
+	create(fleet, func() { fleet.Status.History = weekHistory() })
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// website is a catalog of a web server.
-func website() []v1alpha1.CatalogEntry {
+// websiteCatalog is the catalog of a web server.
+func websiteCatalog() []v1alpha1.CatalogEntry {
 	entry := func(kind, name, namevar string, edges v1alpha1.Edges) v1alpha1.CatalogEntry {
 		return v1alpha1.CatalogEntry{Kind: kind, Name: name, Namevar: namevar, Edges: &edges}
 	}
@@ -102,8 +102,8 @@ func website() []v1alpha1.CatalogEntry {
 	}
 }
 
-// week is a history in which a change reached the nodes step by step.
-func week() []v1alpha1.FleetHour {
+// weekHistory is the history of a week in which a change reached the nodes step by step.
+func weekHistory() []v1alpha1.FleetHour {
 	var all []v1alpha1.FleetHour
 	for ago := range 168 {
 		h := v1alpha1.FleetHour{Hour: metav1.NewTime(time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(ago) * time.Hour)), Drifting: int32(50 + 10*(ago%7)), Failed: 50}
@@ -141,10 +141,10 @@ func status(i int) v1alpha1.NodeCatalogStatus {
 	return s
 }
 
-// allow gives a user a cluster role.
-func (w *world) allow(t *testing.T, user, role string) {
+// bindClusterRole gives a user a cluster role.
+func (f *fixture) bindClusterRole(t *testing.T, user, role string) {
 	t.Helper()
-	err := w.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	err := f.admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
@@ -153,14 +153,14 @@ func (w *world) allow(t *testing.T, user, role string) {
 	}
 }
 
-// serve runs kubectl fettle ui as a user, and returns the address that it prints.
-func (w *world) serve(t *testing.T, user string) string {
+// serveUI runs kubectl fettle ui as a user, and returns the address that it prints.
+func (f *fixture) serveUI(t *testing.T, user string) string {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, w.cfg, user); err != nil {
+	if err := controlplane.WriteKubeconfig(kubeconfig, f.cfg, user); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), w.fettle, "ui", "--kubeconfig", kubeconfig)
+	cmd := exec.CommandContext(t.Context(), f.fettle, "ui", "--kubeconfig", kubeconfig)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

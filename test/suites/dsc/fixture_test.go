@@ -24,25 +24,25 @@ import (
 
 const fixtures = "../../fixtures/dsc/"
 
-// A world is a copy of this machine's files, and a directory of an author.
-type world struct {
+// A fixture is a host with a copy of this machine's files, and the directory of a type's author.
+type fixture struct {
 	root, dir string
 }
 
-func newWorld(t *testing.T) world {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
 	debian.Require(t, "python3", "jq")
-	return world{root: debian.Copy(t), dir: t.TempDir()}
+	return fixture{root: debian.Copy(t), dir: t.TempDir()}
 }
 
 // run runs fettle, and returns its output, its errors and its exit code.
-func (w world) run(t *testing.T, args ...string) (printed, messages string, code int) {
+func (f fixture) run(t *testing.T, args ...string) (printed, messages string, code int) {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	err := cli.Run(t.Context(), cli.Options{
 		Kinds:      providers.Kinds(),
 		Hosts:      place.Hosts{Root: func(root string) (place.Host, error) { return linux.Open(linux.Options{Root: root}) }},
-		CopyOfRoot: func(use func(string) error) error { return use(w.root) },
+		CopyOfRoot: func(use func(string) error) error { return use(f.root) },
 		Streams:    program.Streams{Out: &out, Err: &stderr},
 	}, args)
 	var exit output.Exit
@@ -56,33 +56,33 @@ func (w world) run(t *testing.T, args ...string) (printed, messages string, code
 }
 
 // build builds the types of a manifest into a file.
-func (w world) build(t *testing.T, manifest string) string {
+func (f fixture) build(t *testing.T, manifest string) string {
 	t.Helper()
-	out, messages, code := w.run(t, "type", "build", manifest)
+	out, messages, code := f.run(t, "type", "build", manifest)
 	if code != 0 {
 		t.Fatalf("cannot build %s: %s", manifest, messages)
 	}
-	file := filepath.Join(w.dir, "built", filepath.Base(manifest)+".yaml")
-	put(t, file, out)
+	file := filepath.Join(f.dir, "built", filepath.Base(manifest)+".yaml")
+	writeFile(t, file, out)
 	return file
 }
 
 // apply applies resources of types, each a kind and a spec in one line, and returns the report without its summary.
-func (w world) apply(t *testing.T, types string, resources ...string) []string {
+func (f fixture) apply(t *testing.T, types string, resources ...string) []string {
 	t.Helper()
-	return w.lines(t, []string{"apply"}, types, resources)
+	return f.report(t, []string{"apply"}, types, resources)
 }
 
-func (w world) plan(t *testing.T, types string, resources ...string) []string {
+func (f fixture) plan(t *testing.T, types string, resources ...string) []string {
 	t.Helper()
-	return w.lines(t, []string{"plan"}, types, resources)
+	return f.report(t, []string{"plan"}, types, resources)
 }
 
-func (w world) lines(t *testing.T, command []string, types string, resources []string) []string {
+func (f fixture) report(t *testing.T, command []string, types string, resources []string) []string {
 	t.Helper()
-	file := filepath.Join(w.dir, "resources.yaml")
-	put(t, file, strings.Join(manifests(resources), "---\n"))
-	out, messages, _ := w.run(t, append(command, "--root", w.root, "-f", types, "-f", file)...)
+	file := filepath.Join(f.dir, "resources.yaml")
+	writeFile(t, file, strings.Join(manifests(resources), "---\n"))
+	out, messages, _ := f.run(t, append(command, "--root", f.root, "-f", types, "-f", file)...)
 	var all []string
 	for line := range strings.Lines(out + messages) {
 		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, " resources") && !strings.Contains(line, "1 resource") {
@@ -103,23 +103,23 @@ func manifests(resources []string) []string {
 	return all
 }
 
-// adapter returns the manifest of the adapter, with its program built beside it and in the directory on the host.
-func (w world) adapter(t *testing.T) string {
+// installAdapter builds the adapter's program beside its manifest and on the host, and returns the path of the manifest.
+func (f fixture) installAdapter(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"adapter.dsc.resource.json", "adapter.fettle.yaml"} {
-		put(t, filepath.Join(w.dir, name), read(t, fixtures+"adapter/"+name))
+		writeFile(t, filepath.Join(f.dir, name), readFile(t, fixtures+"adapter/"+name))
 	}
-	beside := filepath.Join(w.dir, "adapter")
+	beside := filepath.Join(f.dir, "adapter")
 	programs.Make(t, "test/fixtures/dsc/adapter", beside)
-	installed := filepath.Join(w.root, "opt/dsctest/adapter")
-	put(t, installed, read(t, beside))
+	installed := filepath.Join(f.root, "opt/dsctest/adapter")
+	writeFile(t, installed, readFile(t, beside))
 	if err := os.Chmod(installed, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(w.dir, "adapter.dsc.resource.json")
+	return filepath.Join(f.dir, "adapter.dsc.resource.json")
 }
 
-func put(t *testing.T, file, text string) {
+func writeFile(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-func read(t *testing.T, file string) string {
+func readFile(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -27,59 +27,59 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
-// A picture is the state of a cluster at one moment.
-type picture struct {
-	nodes     corev1.NodeList
-	files     v1alpha1.FileList
-	shared    corev1.ConfigMap
-	password  corev1.Secret
-	catalogs  map[string]*v1alpha1.NodeCatalog // by node
-	leases    map[string]types.UID             // by node
-	available map[string]*v1alpha1.Catalog
+// A snapshot is the state of a cluster at one moment.
+type snapshot struct {
+	nodes        corev1.NodeList
+	files        v1alpha1.FileList
+	shared       corev1.ConfigMap
+	password     corev1.Secret
+	nodeCatalogs map[string]*v1alpha1.NodeCatalog // by node
+	leases       map[string]types.UID             // by node
+	catalogs     map[string]*v1alpha1.Catalog
 }
 
-func (w *world) look(ctx context.Context) (*picture, error) {
-	p := &picture{catalogs: map[string]*v1alpha1.NodeCatalog{}, leases: map[string]types.UID{}, available: map[string]*v1alpha1.Catalog{}}
+func (f *fixture) takeSnapshot(ctx context.Context) (*snapshot, error) {
+	s := &snapshot{nodeCatalogs: map[string]*v1alpha1.NodeCatalog{}, leases: map[string]types.UID{}, catalogs: map[string]*v1alpha1.Catalog{}}
 	var nodeCatalogs v1alpha1.NodeCatalogList
 	var leases coordinationv1.LeaseList
-	var available v1alpha1.CatalogList
+	var catalogs v1alpha1.CatalogList
 	err := errors.Join(
-		w.admin.List(ctx, &p.nodes), w.admin.List(ctx, &p.files), w.admin.List(ctx, &nodeCatalogs), w.admin.List(ctx, &available),
-		w.admin.List(ctx, &leases, client.InNamespace(v1alpha1.AgentNamespace)),
-		w.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "shared"}, &p.shared),
-		w.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "password"}, &p.password),
+		f.admin.List(ctx, &s.nodes), f.admin.List(ctx, &s.files), f.admin.List(ctx, &nodeCatalogs), f.admin.List(ctx, &catalogs),
+		f.admin.List(ctx, &leases, client.InNamespace(v1alpha1.AgentNamespace)),
+		f.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "shared"}, &s.shared),
+		f.admin.Get(ctx, types.NamespacedName{Namespace: "default", Name: "password"}, &s.password),
 	)
 	for i := range nodeCatalogs.Items {
-		p.catalogs[nodeCatalogs.Items[i].Name] = &nodeCatalogs.Items[i]
+		s.nodeCatalogs[nodeCatalogs.Items[i].Name] = &nodeCatalogs.Items[i]
 	}
 	for i := range leases.Items {
-		p.leases[leases.Items[i].Name] = leases.Items[i].UID
+		s.leases[leases.Items[i].Name] = leases.Items[i].UID
 	}
-	for i := range available.Items {
-		p.available[available.Items[i].Name] = &available.Items[i]
+	for i := range catalogs.Items {
+		s.catalogs[catalogs.Items[i].Name] = &catalogs.Items[i]
 	}
-	return p, err
+	return s, err
 }
 
-// compiled returns the result of a new compiler for the cluster's state. Values that are already sealed correctly are
-// kept, because sealing is not deterministic.
-func (p *picture) compiled() compiler.Result {
+// compile returns the result of a new compiler for the cluster's state. It keeps values that are already sealed correctly,
+// because sealing is not deterministic.
+func (s *snapshot) compile() compiler.Result {
 	in := compiler.Input{
 		Kinds: providers.Kinds(),
 		ConfigMap: func(ref v1alpha1.KeyRef) (string, bool) {
-			value, ok := p.shared.Data[ref.Key]
+			value, ok := s.shared.Data[ref.Key]
 			return value, ok
 		},
 		Secret: func(ref v1alpha1.KeyRef) compiler.SecretValue {
-			value, ok := p.password.Data[ref.Key]
-			return compiler.SecretValue{Exposed: true, Found: ok, Value: value, Version: p.password.ResourceVersion}
+			value, ok := s.password.Data[ref.Key]
+			return compiler.SecretValue{Exposed: true, Found: ok, Value: value, Version: s.password.ResourceVersion}
 		},
-		Seal: p.sealed,
+		Seal: s.sealValue,
 	}
-	for i := range p.nodes.Items {
-		o := &p.nodes.Items[i]
+	for i := range s.nodes.Items {
+		o := &s.nodes.Items[i]
 		n := compiler.Node{Name: o.Name, Labels: o.Labels, Annotations: o.Annotations}
-		if nc := p.catalogs[o.Name]; nc != nil {
+		if nc := s.nodeCatalogs[o.Name]; nc != nil {
 			n.PublicKey = nc.Status.PublicKey
 			if nc.Status.Facts != nil {
 				n.FactsKey, n.Facts = "told", func() (facts resource.Facts) {
@@ -90,15 +90,15 @@ func (p *picture) compiled() compiler.Result {
 		}
 		in.Nodes = append(in.Nodes, n)
 	}
-	for i := range p.files.Items {
-		in.Resources = append(in.Resources, &p.files.Items[i])
+	for i := range s.files.Items {
+		in.Resources = append(in.Resources, &s.files.Items[i])
 	}
 	return compiler.Compile(in)
 }
 
-func (p *picture) sealed(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
+func (s *snapshot) sealValue(n *compiler.Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 	want := v1alpha1.SealedValue{Attribute: attribute, From: from, Key: seal.Fingerprint(n.PublicKey), Value: []byte("yet to be sealed")}
-	if nc := p.catalogs[n.Name]; nc != nil {
+	if nc := s.nodeCatalogs[n.Name]; nc != nil {
 		for _, e := range nc.Spec.Entries {
 			for _, v := range e.Sealed {
 				if e.Ref() == ref && v.Attribute == attribute && v.From == want.From && v.Key == want.Key {
@@ -110,14 +110,14 @@ func (p *picture) sealed(n *compiler.Node, ref v1alpha1.ResourceRef, attribute s
 	return want, nil
 }
 
-// undone returns a step that the cluster has not finished, or "".
-func (p *picture) undone(want compiler.Result) string {
+// pendingReason returns a step that the cluster has not finished, or "".
+func (s *snapshot) pendingReason(want compiler.Result) string {
 	for node, n := range want.Nodes {
-		nc := p.catalogs[node]
+		nc := s.nodeCatalogs[node]
 		switch {
 		case nc == nil:
 			return "there is no NodeCatalog " + node
-		case p.leases[node] == "":
+		case s.leases[node] == "":
 			return "there is no Lease " + node
 		case catalog.Digest(nc.Spec) != n.Digest, !slices.Equal(nc.Spec.Withheld, n.Spec.Withheld):
 			return fmt.Sprintf("NodeCatalog %s is another (-want +got):\n%s", node, cmp.Diff(n.Spec, nc.Spec))
@@ -126,12 +126,12 @@ func (p *picture) undone(want compiler.Result) string {
 		}
 	}
 	for name := range want.Catalogs {
-		if p.available[name] == nil {
+		if s.catalogs[name] == nil {
 			return "there is no Catalog " + name
 		}
 	}
-	for i := range p.files.Items {
-		o := &p.files.Items[i]
+	for i := range s.files.Items {
+		o := &s.files.Items[i]
 		nodes := int32(len(want.Selected[v1alpha1.ResourceRef("File/"+o.Name)]))
 		ready := meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady) && o.Status.ObservedGeneration == o.Generation
 		if n := o.Status.Nodes; !ready || n == nil || *n != (v1alpha1.NodeCounts{Selected: nodes, InSync: nodes}) {
@@ -141,19 +141,19 @@ func (p *picture) undone(want compiler.Result) string {
 	return ""
 }
 
-// settled waits for the desired state and returns it.
-func (w *world) settled(t *testing.T) (*picture, compiler.Result) {
+// awaitConvergence waits for the desired state and returns it.
+func (f *fixture) awaitConvergence(t *testing.T) (*snapshot, compiler.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var why string
 	for {
 		began := time.Now()
-		p, err := w.look(ctx)
+		s, err := f.takeSnapshot(ctx)
 		if err == nil {
-			want := p.compiled()
-			if why = p.undone(want); why == "" {
-				return p, want
+			want := s.compile()
+			if why = s.pendingReason(want); why == "" {
+				return s, want
 			}
 		}
 		if wait(ctx, 200*time.Millisecond+3*time.Since(began)); ctx.Err() != nil { // polling must not keep the cluster busy
@@ -163,30 +163,30 @@ func (w *world) settled(t *testing.T) (*picture, compiler.Result) {
 }
 
 // identities returns the UIDs of objects that must never be deleted.
-func (p *picture) identities() map[string]types.UID {
+func (s *snapshot) identities() map[string]types.UID {
 	all := map[string]types.UID{}
-	for node, nc := range p.catalogs {
+	for node, nc := range s.nodeCatalogs {
 		all["NodeCatalog "+node] = nc.UID
 	}
-	for node, uid := range p.leases {
+	for node, uid := range s.leases {
 		all["Lease "+node] = uid
 	}
 	return all
 }
 
 // generations returns the generations of the NodeCatalogs.
-func (p *picture) generations() map[string]int64 {
+func (s *snapshot) generations() map[string]int64 {
 	all := map[string]int64{}
-	for node, nc := range p.catalogs {
+	for node, nc := range s.nodeCatalogs {
 		all[node] = nc.Generation
 	}
 	return all
 }
 
-// seals returns all sealed values, by node and resource.
-func (p *picture) seals() map[string]string {
+// sealedValues returns all sealed values, by node and resource.
+func (s *snapshot) sealedValues() map[string]string {
 	all := map[string]string{}
-	for node, nc := range p.catalogs {
+	for node, nc := range s.nodeCatalogs {
 		for _, e := range nc.Spec.Entries {
 			for _, v := range e.Sealed {
 				all[node+" "+string(e.Ref())] = string(v.Value)
@@ -196,8 +196,8 @@ func (p *picture) seals() map[string]string {
 	return all
 }
 
-// contents returns the desired files of each host, by path.
-func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[string]string {
+// desiredFiles returns the desired files of each host, by path.
+func (s *snapshot) desiredFiles(t *testing.T, want compiler.Result) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
 	for node, n := range want.Nodes {
@@ -208,7 +208,7 @@ func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[st
 			var a attributes
 			must(t, json.Unmarshal(e.Attributes.Raw, &a))
 			if len(e.Sealed) > 0 {
-				a.Content = new(string(p.password.Data["content"]))
+				a.Content = new(string(s.password.Data["content"]))
 			}
 			all[node][a.Path] = *a.Content
 		}
@@ -216,17 +216,17 @@ func (p *picture) contents(t *testing.T, want compiler.Result) map[string]map[st
 	return all
 }
 
-// written counts the writes of each file of each host.
-func (w *world) written() map[string]map[string]int {
+// writeCounts counts the writes of each file of each host.
+func (f *fixture) writeCounts() map[string]map[string]int {
 	all := map[string]map[string]int{}
-	for node, m := range w.machines {
-		all[node] = m.written()
+	for node, m := range f.machines {
+		all[node] = m.writeCounts()
 	}
 	return all
 }
 
-// same fails the test unless two values are equal.
-func same[M ~map[K]V, K, V comparable](t *testing.T, what string, want, got M) {
+// checkEqual fails the test unless two values are equal.
+func checkEqual[M ~map[K]V, K, V comparable](t *testing.T, what string, want, got M) {
 	t.Helper()
 	if !maps.Equal(want, got) {
 		t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(want, got))

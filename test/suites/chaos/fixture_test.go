@@ -56,8 +56,8 @@ func readSettings(t *testing.T) settings {
 	}
 }
 
-// A world is a cluster with nodes. All of its state except the API server's memory survives interruptions.
-type world struct {
+// A fixture is a cluster with nodes. All of its state except the API server's memory survives interruptions.
+type fixture struct {
 	settings
 	plane      *controlplane.Mortal
 	requests   *journal
@@ -68,11 +68,11 @@ type world struct {
 	lease      time.Duration // of each node; some expire during an outage, as they are renewed after two thirds
 	names      []string
 	machines   map[string]*machine
-	// unknown is the maximum number of unknown nodes in any resource's status. still is how long the machine stood still at most, in
-	// nanoseconds: a request took that long although nothing was interrupted.
-	unknown     atomic.Int32
-	still       atomic.Int64
-	interrupted atomic.Bool
+	// unknown is the maximum number of unknown nodes in any resource's status. longestStall is how long the machine stood still at most,
+	// in nanoseconds: a request took that long although nothing was interrupted.
+	unknown      atomic.Int32
+	longestStall atomic.Int64
+	interrupted  atomic.Bool
 }
 
 const (
@@ -82,34 +82,34 @@ const (
 	limit     = 3 * patient.Limit // for each wait
 )
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{settings: readSettings(t), requests: &journal{}, machines: map[string]*machine{}}
-	w.lease = max(30*time.Second, w.outage)
-	w.plane = controlplane.StartMortal(t, w.requests)
-	controlplane.Install(t, w.plane.Config)
-	w.admin = controlplane.Admin(t, w.plane.Config)
+	f := &fixture{settings: readSettings(t), requests: &journal{}, machines: map[string]*machine{}}
+	f.lease = max(30*time.Second, f.outage)
+	f.plane = controlplane.StartMortal(t, f.requests)
+	controlplane.Install(t, f.plane.Config)
+	f.admin = controlplane.Admin(t, f.plane.Config)
 	var err error
-	w.dir, err = os.MkdirTemp(controlplane.Memory(), "fettle-chaos-")
+	f.dir, err = os.MkdirTemp(controlplane.Memory(), "fettle-chaos-")
 	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(w.dir) }) // a leftover does no harm
-	w.program, w.kubeconfig = build(t, w.dir), w.identify(t)
-	w.populate(t)
-	go w.watchForUnknown(t.Context())
-	nodes.Start(t.Context(), t, nodes.Options{Cluster: w.plane.Config, Dir: w.dir, Names: w.names, Complete: w.complete(t)})
-	return w
+	t.Cleanup(func() { _ = os.RemoveAll(f.dir) }) // a leftover does no harm
+	f.program, f.kubeconfig = buildManager(t, f.dir), f.writeManagerKubeconfig(t)
+	f.populate(t)
+	go f.watchForUnknown(t.Context())
+	nodes.Start(t.Context(), t, nodes.Options{Cluster: f.plane.Config, Dir: f.dir, Names: f.names, Complete: f.configureAgents(t)})
+	return f
 }
 
 // interval is the time between runs of an agent, short enough for some runs during an outage.
 func interval(outage time.Duration) time.Duration { return outage / 3 }
 
-// complete gives an agent a host and its own connections, as in its own process.
-func (w *world) complete(t *testing.T) func(string, *nodeagent.Config) {
+// configureAgents returns a function that gives each agent a host and its own connections, as in its own process.
+func (f *fixture) configureAgents(t *testing.T) func(string, *nodeagent.Config) {
 	t.Helper()
-	tls, err := rest.TLSConfigFor(w.plane.Config)
+	tls, err := rest.TLSConfigFor(f.plane.Config)
 	must(t, err)
 	return func(node string, c *nodeagent.Config) {
-		c.Kinds, c.Interval = w.machines[node].kinds(), interval(w.outage)
+		c.Kinds, c.Interval = f.machines[node].kinds(), interval(f.outage)
 		c.Cluster.TLSClientConfig = rest.TLSClientConfig{}
 		c.Cluster.Transport = utilnet.SetTransportDefaults(&http.Transport{
 			TLSClientConfig: tls.Clone(), DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
@@ -118,67 +118,67 @@ func (w *world) complete(t *testing.T) func(string, *nodeagent.Config) {
 }
 
 // populate creates nodes, and resources with every source of content.
-func (w *world) populate(t *testing.T) {
+func (f *fixture) populate(t *testing.T) {
 	t.Helper()
-	for i := range w.nodes {
+	for i := range f.nodes {
 		name := fmt.Sprintf("node-%04d", i)
-		w.names, w.machines[name] = append(w.names, name), newMachine()
+		f.names, f.machines[name] = append(f.names, name), newMachine()
 		labels := map[string]string{"group": fmt.Sprint(i % groups), protected: "a"}
-		must(t, w.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}))
+		must(t, f.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}))
 	}
 	key := func(name string) *v1alpha1.KeyRef {
 		return &v1alpha1.KeyRef{Namespace: "default", Name: name, Key: "content"}
 	}
-	must(t, w.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shared"}, Data: map[string]string{"content": "first"}}))
-	must(t, w.admin.Create(t.Context(), &corev1.Secret{
+	must(t, f.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shared"}, Data: map[string]string{"content": "first"}}))
+	must(t, f.admin.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "password", Labels: map[string]string{v1alpha1.LabelExposeToNodes: "true"}},
 		StringData: map[string]string{"content": "first"},
 	}))
-	w.file(t, "configmap", nil, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{ConfigMapKeyRef: key("shared")} })
-	w.file(t, "secret", map[string]string{protected: "a"}, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{SecretKeyRef: key("password")} })
-	w.file(t, "template", nil, func(s *v1alpha1.FileSpec) { s.ContentTemplate = new(template("first")) })
+	f.createFile(t, "configmap", nil, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{ConfigMapKeyRef: key("shared")} })
+	f.createFile(t, "secret", map[string]string{protected: "a"}, func(s *v1alpha1.FileSpec) { s.ContentFrom = &v1alpha1.ValueSource{SecretKeyRef: key("password")} })
+	f.createFile(t, "template", nil, func(s *v1alpha1.FileSpec) { s.ContentTemplate = new(template("first")) })
 	for i := range 10 {
-		w.file(t, fmt.Sprintf("all-%d", i), nil, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
+		f.createFile(t, fmt.Sprintf("all-%d", i), nil, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
 	}
 	for i := range 3 * groups {
 		labels := map[string]string{"group": fmt.Sprint(i % groups)}
-		w.file(t, fmt.Sprintf("group-%d", i), labels, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
+		f.createFile(t, fmt.Sprintf("group-%d", i), labels, func(s *v1alpha1.FileSpec) { s.Content = new("first") })
 	}
 }
 
 // template returns a template with a different result for each node.
 func template(text string) string { return "{{ .node.name }} runs {{ .facts.os.name }}: " + text }
 
-func (w *world) file(t *testing.T, name string, labels map[string]string, say func(*v1alpha1.FileSpec)) {
+func (f *fixture) createFile(t *testing.T, name string, labels map[string]string, adjust func(*v1alpha1.FileSpec)) {
 	t.Helper()
 	o := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	o.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: labels}
 	o.Spec.Path, o.Spec.Mode = "/etc/"+name, new("0644")
-	say(&o.Spec)
-	must(t, w.admin.Create(t.Context(), o))
+	adjust(&o.Spec)
+	must(t, f.admin.Create(t.Context(), o))
 }
 
 // watchForUnknown records the maximum number of unknown nodes, and how long the machine stood still.
-func (w *world) watchForUnknown(ctx context.Context) {
+func (f *fixture) watchForUnknown(ctx context.Context) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		began, interrupted := time.Now(), w.interrupted.Load()
+		began, interrupted := time.Now(), f.interrupted.Load()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 		var all v1alpha1.FileList
-		if w.admin.List(ctx, &all) != nil {
+		if f.admin.List(ctx, &all) != nil {
 			continue // the API server is away
 		}
-		if !interrupted && !w.interrupted.Load() {
-			w.still.Store(max(w.still.Load(), int64(time.Since(began))))
+		if !interrupted && !f.interrupted.Load() {
+			f.longestStall.Store(max(f.longestStall.Load(), int64(time.Since(began))))
 		}
 		for i := range all.Items {
 			if n := all.Items[i].Status.Nodes; n != nil {
-				w.unknown.Store(max(w.unknown.Load(), n.Unknown))
+				f.unknown.Store(max(f.unknown.Load(), n.Unknown))
 			}
 		}
 	}

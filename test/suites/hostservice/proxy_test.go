@@ -13,9 +13,9 @@ import (
 	"github.com/fettle-dev/fettle/internal/host/linux/thread"
 )
 
-// A door is the way from a machine to the API server: it listens at the server's address in the machine's network, so
-// that its certificate is valid there.
-type door struct {
+// A proxy forwards connections from a machine to the API server. It listens at the server's address in the machine's network,
+// so that the server's certificate is valid there.
+type proxy struct {
 	t       *testing.T
 	pid     int
 	address string
@@ -25,55 +25,55 @@ type door struct {
 	conns    []net.Conn
 }
 
-func newDoor(t *testing.T, pid int, address string) *door {
+func newProxy(t *testing.T, pid int, address string) *proxy {
 	t.Helper()
-	d := &door{t: t, pid: pid, address: address}
-	d.open()
-	t.Cleanup(d.shut)
-	return d
+	p := &proxy{t: t, pid: pid, address: address}
+	p.listen()
+	t.Cleanup(p.close)
+	return p
 }
 
-// open lets connections in.
-func (d *door) open() {
-	d.t.Helper()
-	listener, err := listenIn(d.pid, d.address)
-	must(d.t, err)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.listener = listener
+// listen accepts connections.
+func (p *proxy) listen() {
+	p.t.Helper()
+	listener, err := listenIn(p.pid, p.address)
+	must(p.t, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener = listener
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go d.forward(conn)
+			go p.forward(conn)
 		}
 	}()
 }
 
-// shut ends all connections and accepts no others.
-func (d *door) shut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.listener != nil {
-		_ = d.listener.Close()
+// close ends all connections and accepts no more.
+func (p *proxy) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close()
 	}
-	for _, c := range d.conns {
+	for _, c := range p.conns {
 		_ = c.Close()
 	}
-	d.conns = nil
+	p.conns = nil
 }
 
-func (d *door) forward(from net.Conn) {
-	to, err := net.Dial("tcp", d.address)
+func (p *proxy) forward(from net.Conn) {
+	to, err := net.Dial("tcp", p.address)
 	if err != nil {
 		_ = from.Close()
 		return
 	}
-	d.mu.Lock()
-	d.conns = append(d.conns, from, to)
-	d.mu.Unlock()
+	p.mu.Lock()
+	p.conns = append(p.conns, from, to)
+	p.mu.Unlock()
 	pipe := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from)
 		_ = to.Close()

@@ -54,85 +54,85 @@ const (
 	marked = "Marked-5ecret-Value"
 )
 
-// A world is a control plane with an administrator and sometimes a manager.
-type world struct {
+// A fixture is a control plane with an administrator and sometimes a manager.
+type fixture struct {
 	*WithT
-	t      *testing.T
-	cfg    *rest.Config
-	admin  client.Client
-	stored func(controlplane.T) map[string]string
-	logs   locked.Buffer
-	spans  *tracetest.SpanRecorder
+	t        *testing.T
+	cfg      *rest.Config
+	admin    client.Client
+	readEtcd func(controlplane.T) map[string]string
+	logs     locked.Buffer
+	spans    *tracetest.SpanRecorder
 
 	fleet       atomic.Pointer[controllers.Fleet] // of the latest manager
 	stopManager func()
 }
 
-func newWorld(t *testing.T, cfg *rest.Config, stored func(controlplane.T) map[string]string) *world {
+func newFixture(t *testing.T, cfg *rest.Config, readEtcd func(controlplane.T) map[string]string) *fixture {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t, cfg: cfg, admin: controlplane.Admin(t, cfg), stored: stored, spans: tracetest.NewSpanRecorder()}
+	f := &fixture{WithT: NewWithT(t), t: t, cfg: cfg, admin: controlplane.Admin(t, cfg), readEtcd: readEtcd, spans: tracetest.NewSpanRecorder()}
 	controlplane.Install(t, cfg)
-	return w
+	return f
 }
 
 func logger(to *locked.Buffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// value returns a secret value.
-func (w *world) value(name string) string { return marked + " " + name }
+// secretValue returns a secret value.
+func (f *fixture) secretValue(name string) string { return marked + " " + name }
 
 // startManager runs a manager with the permissions of its service account. stopManager or the end of the test stops it.
-func (w *world) startManager() {
-	w.t.Helper()
-	cfg := rest.CopyConfig(w.cfg)
+func (f *fixture) startManager() {
+	f.t.Helper()
+	cfg := rest.CopyConfig(f.cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:fettle-system:fettle-manager",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:fettle-system", "system:authenticated"},
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: w.admin.Scheme(), Cache: caches.Options(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&w.logs).Handler()),
+		Scheme: f.admin.Scheme(), Cache: caches.Options(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, Logger: logr.FromSlogHandler(logger(&f.logs).Handler()),
 	})
-	must(w.t, err)
+	must(f.t, err)
 	fleet := controllers.New(controllers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("fettle-manager"),
 		Clock: clock.RealClock{}, Kinds: providers.Kinds(), LeaseDuration: heartbeat.DefaultLeaseDuration, Metrics: controllers.NewMetrics(nil),
-		Traces: traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans)), clock.RealClock{}),
+		Traces: traces.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(f.spans)), clock.RealClock{}),
 	})
-	must(w.t, fleet.SetupWithManager(mgr))
-	w.fleet.Store(fleet)
-	ctx, cancel := context.WithCancel(w.t.Context())
+	must(f.t, fleet.SetupWithManager(mgr))
+	f.fleet.Store(fleet)
+	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	w.stopManager = sync.OnceFunc(func() {
+	f.stopManager = sync.OnceFunc(func() {
 		cancel()
-		must(w.t, <-ended)
+		must(f.t, <-ended)
 	})
-	w.t.Cleanup(w.stopManager)
+	f.t.Cleanup(f.stopManager)
 }
 
-func (w *world) soon(what string, holds func(g Gomega)) {
-	w.t.Helper()
-	w.Eventually(holds).WithTimeout(limit).WithPolling(50*time.Millisecond).Should(Succeed(), what)
+func (f *fixture) eventually(what string, holds func(g Gomega)) {
+	f.t.Helper()
+	f.Eventually(holds).WithTimeout(limit).WithPolling(50*time.Millisecond).Should(Succeed(), what)
 }
 
-func (w *world) catalog(node string) *v1alpha1.NodeCatalog {
-	w.t.Helper()
+func (f *fixture) nodeCatalog(node string) *v1alpha1.NodeCatalog {
+	f.t.Helper()
 	var nc v1alpha1.NodeCatalog
-	must(w.t, client.IgnoreNotFound(w.admin.Get(w.t.Context(), client.ObjectKey{Name: node}, &nc)))
+	must(f.t, client.IgnoreNotFound(f.admin.Get(f.t.Context(), client.ObjectKey{Name: node}, &nc)))
 	return &nc
 }
 
-// ready returns status and reason of a File's condition Ready.
-func (w *world) ready(file string) string {
-	w.t.Helper()
-	return w.readyOf(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: file}})
+// readyCondition returns status and reason of a File's condition Ready.
+func (f *fixture) readyCondition(file string) string {
+	f.t.Helper()
+	return f.readyConditionOf(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: file}})
 }
 
-func (w *world) readyOf(r v1alpha1.Resource) string {
-	w.t.Helper()
-	must(w.t, w.admin.Get(w.t.Context(), client.ObjectKeyFromObject(r), r))
+func (f *fixture) readyConditionOf(r v1alpha1.Resource) string {
+	f.t.Helper()
+	must(f.t, f.admin.Get(f.t.Context(), client.ObjectKeyFromObject(r), r))
 	if c := meta.FindStatusCondition(r.GetStatus().Conditions, v1alpha1.ConditionReady); c != nil {
 		return string(c.Status) + " " + c.Reason
 	}
@@ -140,49 +140,49 @@ func (w *world) readyOf(r v1alpha1.Resource) string {
 }
 
 // writeOpenReports writes what Policy Reporter reads.
-func (w *world) writeOpenReports() {
-	w.t.Helper()
-	admin := filepath.Join(w.t.TempDir(), "kubeconfig")
-	must(w.t, controlplane.WriteKubeconfig(admin, w.cfg, ""))
-	controlplane.DefineOpenReports(w.t, admin)
+func (f *fixture) writeOpenReports() {
+	f.t.Helper()
+	admin := filepath.Join(f.t.TempDir(), "kubeconfig")
+	must(f.t, controlplane.WriteKubeconfig(admin, f.cfg, ""))
+	controlplane.DefineOpenReports(f.t, admin)
 	p, err := openreports.New(openreports.Options{
-		Config: w.cfg, Nodes: w.admin, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Log: logr.FromSlogHandler(logger(&w.logs).Handler()),
+		Config: f.cfg, Nodes: f.admin, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Log: logr.FromSlogHandler(logger(&f.logs).Handler()),
 	})
-	must(w.t, err)
-	w.soon("the reports are written", func(g Gomega) {
-		p.Publish(w.t.Context())
-		g.Expect(controlplane.Kubectl(w.t, admin, "get", "clusterreports", "-o", "yaml")).To(ContainSubstring("policy: File/nowhere"))
+	must(f.t, err)
+	f.eventually("the reports are written", func(g Gomega) {
+		p.Publish(f.t.Context())
+		g.Expect(controlplane.Kubectl(f.t, admin, "get", "clusterreports", "-o", "yaml")).To(ContainSubstring("policy: File/nowhere"))
 	})
 }
 
-// isOnlyInSecrets searches all of etcd.
-func (w *world) isOnlyInSecrets() {
-	w.t.Helper()
+// checkEtcd searches all of etcd: secret values must occur only in Secrets.
+func (f *fixture) checkEtcd() {
+	f.t.Helper()
 	secrets := 0
-	for key, value := range w.stored(w.t) {
+	for key, value := range f.readEtcd(f.t) {
 		switch {
 		case !hasSecret(value):
 		case strings.HasPrefix(key, "/registry/secrets/"):
 			secrets++
 		default:
-			w.t.Errorf("%s contains a secret: %q", key, value)
+			f.t.Errorf("%s contains a secret: %q", key, value)
 		}
 	}
 	if secrets == 0 {
-		w.t.Error("no Secret contains one: etcd was not searched")
+		f.t.Error("no Secret contains one: etcd was not searched")
 	}
 }
 
-// isToldNowhere searches all output and files of the manager and the agents.
-func (w *world) isToldNowhere(machines ...*machine) {
-	w.t.Helper()
-	said := map[string]string{"the manager's log": w.logs.String(), "the spans": jsonOf(w.t, tracetest.SpanStubsFromReadOnlySpans(w.spans.Ended()))}
+// checkOutput searches all output and files of the manager and the agents, which must contain no secret value.
+func (f *fixture) checkOutput(machines ...*machine) {
+	f.t.Helper()
+	outputs := map[string]string{"the manager's log": f.logs.String(), "the spans": jsonOf(f.t, tracetest.SpanStubsFromReadOnlySpans(f.spans.Ended()))}
 	for _, m := range machines {
-		said["the log of the agent on "+m.name] = m.logs.String()
-		maps.Copy(said, filesIn(w.t, m.stateDir()))
+		outputs["the log of the agent on "+m.name] = m.logs.String()
+		maps.Copy(outputs, filesIn(f.t, m.stateDir()))
 	}
-	maps.Copy(said, w.pages())
-	haveNoSecret(w.t, said)
+	maps.Copy(outputs, f.pages())
+	checkNoSecret(f.t, outputs)
 }
 
 // filesIn returns the regular files below a directory, by path.
@@ -200,9 +200,9 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func haveNoSecret(t *testing.T, said map[string]string) {
+func checkNoSecret(t *testing.T, outputs map[string]string) {
 	t.Helper()
-	for what, text := range said {
+	for what, text := range outputs {
 		if hasSecret(text) {
 			t.Errorf("%s contains a secret", what)
 			for line := range strings.Lines(text) {
@@ -234,7 +234,7 @@ func hasSecret(text string) bool {
 // A machine is a node with a directory as its host.
 type machine struct {
 	*WithT
-	w     *world
+	f     *fixture
 	name  string
 	root  string
 	cfg   *rest.Config
@@ -243,27 +243,27 @@ type machine struct {
 	stop  func()
 }
 
-func (w *world) machine(name, tier string) *machine {
-	w.t.Helper()
-	root := w.t.TempDir()
-	must(w.t, os.MkdirAll(filepath.Join(root, "etc"), 0o755))
-	must(w.t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=debian\nVERSION_ID=12\n"), 0o644))
-	return w.machineIn(root, name, tier)
+func (f *fixture) newMachine(name, tier string) *machine {
+	f.t.Helper()
+	root := f.t.TempDir()
+	must(f.t, os.MkdirAll(filepath.Join(root, "etc"), 0o755))
+	must(f.t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=debian\nVERSION_ID=12\n"), 0o644))
+	return f.newMachineIn(root, name, tier)
 }
 
-func (w *world) machineIn(root, name, tier string) *machine {
-	w.t.Helper()
-	m := &machine{WithT: w.WithT, w: w, name: name, root: root, stop: func() {}, clock: clocktesting.NewFakeClock(time.Now())}
+func (f *fixture) newMachineIn(root, name, tier string) *machine {
+	f.t.Helper()
+	m := &machine{WithT: f.WithT, f: f, name: name, root: root, stop: func() {}, clock: clocktesting.NewFakeClock(time.Now())}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{protected: tier, "role": tier}}}
-	must(w.t, w.admin.Create(w.t.Context(), node))
-	token, err := controlplane.AgentToken(w.t.Context(), w.admin, node)
-	must(w.t, err)
-	m.cfg = rest.AnonymousClientConfig(w.cfg)
+	must(f.t, f.admin.Create(f.t.Context(), node))
+	token, err := controlplane.AgentToken(f.t.Context(), f.admin, node)
+	must(f.t, err)
+	m.cfg = rest.AnonymousClientConfig(f.cfg)
 	m.cfg.BearerToken = token
-	w.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		m.stop()
-		if w.t.Failed() {
-			w.t.Logf("the agent on %s logged:\n%s", name, m.logs.String())
+		if f.t.Failed() {
+			f.t.Logf("the agent on %s logged:\n%s", name, m.logs.String())
 		}
 	})
 	return m
@@ -271,27 +271,27 @@ func (w *world) machineIn(root, name, tier string) *machine {
 
 // start starts the agent. stop or the end of the test stops it.
 func (m *machine) start() {
-	m.w.t.Helper()
+	m.f.t.Helper()
 	h, err := linux.Open(linux.Options{Root: m.root})
-	must(m.w.t, err)
+	must(m.f.t, err)
 	agent, err := nodeagent.New(nodeagent.Config{
 		Node: m.name, Cluster: rest.CopyConfig(m.cfg), Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(), StateDir: m.stateDir(),
 		Interval: interval, KeyAge: 90 * 24 * time.Hour, Watch: true, Log: logger(&m.logs), Clock: m.clock,
 	})
-	must(m.w.t, err)
-	ctx, cancel := context.WithCancel(m.w.t.Context())
+	must(m.f.t, err)
+	ctx, cancel := context.WithCancel(m.f.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx) }()
 	m.stop = sync.OnceFunc(func() {
 		cancel()
-		must(m.w.t, <-ended)
-		must(m.w.t, h.Close())
+		must(m.f.t, <-ended)
+		must(m.f.t, h.Close())
 	})
 }
 
 func (m *machine) stateDir() string { return filepath.Join(m.root, "var/lib/fettle") }
 
-func (m *machine) kept(name string) string {
+func (m *machine) stateFile(name string) string {
 	text, err := os.ReadFile(filepath.Join(m.stateDir(), name))
 	if err != nil {
 		return err.Error()
@@ -300,40 +300,40 @@ func (m *machine) kept(name string) string {
 }
 
 func (m *machine) write(path, text string) {
-	m.w.t.Helper()
-	must(m.w.t, os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o600))
+	m.f.t.Helper()
+	must(m.f.t, os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o600))
 }
 
 // file returns the content of a file on the host.
 func (m *machine) file(path string) string {
-	m.w.t.Helper()
+	m.f.t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.root, path))
-	must(m.w.t, err)
+	must(m.f.t, err)
 	return string(text)
 }
 
-// has waits until a file has a secret value.
-func (m *machine) has(path, value string) {
-	m.w.t.Helper()
-	m.passes(path+" has "+value, func(g Gomega) {
+// awaitContent waits until a file has a secret value.
+func (m *machine) awaitContent(path, value string) {
+	m.f.t.Helper()
+	m.eventually(path+" has "+value, func(g Gomega) {
 		text, err := os.ReadFile(filepath.Join(m.root, path))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(text)).To(Equal(m.w.value(value)))
+		g.Expect(string(text)).To(Equal(m.f.secretValue(value)))
 	})
 }
 
-// passes advances the agent's clock until a condition holds.
-func (m *machine) passes(what string, holds func(g Gomega)) {
-	m.w.t.Helper()
-	m.w.soon(what, func(g Gomega) {
+// eventually advances the agent's clock until a condition holds.
+func (m *machine) eventually(what string, holds func(g Gomega)) {
+	m.f.t.Helper()
+	m.f.eventually(what, func(g Gomega) {
 		m.clock.Step(interval)
 		holds(g)
 	})
 }
 
-// sealedToItsKey reports whether all values for the machine are sealed to its published key.
-func (m *machine) sealedToItsKey() bool {
-	nc := m.w.catalog(m.name)
+// isSealedToItsKey reports whether all sealed values of the machine are sealed to its published key.
+func (m *machine) isSealedToItsKey() bool {
+	nc := m.f.nodeCatalog(m.name)
 	values := 0
 	for _, e := range nc.Spec.Entries {
 		for _, s := range e.Sealed {
