@@ -21,9 +21,10 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-const cleanup = v1alpha1.FinalizerCleanup
+const cleanupFinalizer = v1alpha1.FinalizerCleanup
 
-func deleted(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
+// withDeletion sets deletionPolicy Delete.
+func withDeletion(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
 
 func finalizers(ctx context.Context, name string) []string {
 	GinkgoHelper()
@@ -44,8 +45,8 @@ func patchFile(ctx context.Context, name, patch string) {
 	Expect(k8s.Patch(ctx, file(name, ""), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// runs executes a command from a message.
-func runs(ctx context.Context, command string) {
+// runCommand runs the kubectl command of a message.
+func runCommand(ctx context.Context, command string) {
 	GinkgoHelper()
 	assets, err := controlplane.Assets()
 	Expect(err).NotTo(HaveOccurred())
@@ -65,18 +66,19 @@ func commandOf(ctx context.Context, name, condition string) string {
 	return "kubectl " + command
 }
 
-// settled returns a fixture in which nodes have applied a File with deletionPolicy Delete.
-func settled(ctx context.Context, nodes ...string) *fixture {
+// newAppliedFixture returns a fixture whose nodes have applied File/a, which has deletionPolicy Delete, and File/b.
+func newAppliedFixture(ctx context.Context, nodes ...string) *fixture {
 	GinkgoHelper()
-	return settle(ctx, newFixture(), nodes...)
+	return createAndApply(ctx, newFixture(), nodes...)
 }
 
-func settle(ctx context.Context, w *fixture, nodes ...string) *fixture {
+// createAndApply creates web servers, File/a with deletionPolicy Delete and File/b, and has the nodes apply them.
+func createAndApply(ctx context.Context, w *fixture, nodes ...string) *fixture {
 	GinkgoHelper()
 	for _, name := range nodes {
 		create(ctx, node(name, "web"))
 	}
-	create(ctx, file("a", "/a", on("web"), deleted), file("b", "/b"))
+	create(ctx, file("a", "/a", on("web"), withDeletion), file("b", "/b"))
 	w.reconcile(ctx)
 	for _, name := range nodes {
 		reportApplied(ctx, name)
@@ -85,14 +87,14 @@ func settle(ctx context.Context, w *fixture, nodes ...string) *fixture {
 	return w
 }
 
-// successor returns a manager that takes over.
-func successor(w *fixture, adjust ...func(*controllers.Options)) *fixture {
+// restartManager returns the fixture of a manager that takes over from another one.
+func restartManager(w *fixture, adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
 	return startFixture(w.clock, w.events, adjust...)
 }
 
-// cleanups returns the pending clean-ups in a NodeCatalog.
-func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
+// pendingCleanups returns the resources in the cleanup list of a NodeCatalog.
+func pendingCleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
 	GinkgoHelper()
 	for _, c := range nodeCatalog(ctx, NewWithT(GinkgoT()), node).Spec.Cleanup {
 		refs = append(refs, c.Ref)
@@ -103,44 +105,44 @@ func cleanups(ctx context.Context, node string) (refs []v1alpha1.ResourceRef) {
 var _ = Describe("A resource with a deletionPolicy", func() {
 	It("has a finalizer while its policy leaves nodes something to do", func(ctx SpecContext) {
 		w := newFixture()
-		other := file("a", "/a", deleted)
+		other := file("a", "/a", withDeletion)
 		other.Finalizers = []string{"example.com/mine"}
 		create(ctx, other, file("b", "/b"), file("c", "/c", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionRestore }))
 		w.reconcile(ctx)
-		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanupFinalizer}))
 		Expect(finalizers(ctx, "b")).To(BeEmpty())
-		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}))
-		before := versions(ctx)
+		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanupFinalizer}))
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
-		update(ctx, "c", func(f *v1alpha1.File) { f.Finalizers = nil })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+		updateFile(ctx, "c", func(f *v1alpha1.File) { f.Finalizers = nil })
 		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
-		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanup}), "somebody took it off, and it is still needed")
+		Expect(finalizers(ctx, "c")).To(Equal([]string{cleanupFinalizer}), "somebody took it off, and it is still needed")
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
 	})
 
 	It("is deleted once every node has applied the deletion, and names the nodes that it waits for", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		w.drainEvents()
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "a", "Reconciling")).To(Equal("deletionPolicy Delete: 2 nodes have yet to clean up: " +
 			"n1 (Pending: the node has yet to apply the deletion), n2 (Pending: the node has yet to apply the deletion). " +
 			"To delete it without waiting: kubectl annotate file.fettle.dev a fettle.dev/abandon-cleanup=true"))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Pending: 2}))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Pending: 2}))
 		Expect(w.drainEvents()).To(BeEmpty(), "someone asked for it")
 
 		reportApplied(ctx, "n1")
 		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
 		reportApplied(ctx, "n2")
 		w.reconcile(ctx)
@@ -148,14 +150,14 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("waits for a node that failed to clean up, and repeats the node's message", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"})
 		reportApplied(ctx, "n2", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateChanged, Message: "removed"})
 		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 (Failed: cannot remove /a: read-only file system)."))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Failed: 1}))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Failed: 1}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Samples).To(Equal([]v1alpha1.NodeSample{
 			{Node: "n1", State: v1alpha1.StateFailed, Message: "cannot remove /a: read-only file system"},
 		}))
@@ -166,12 +168,12 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("does not wait for nodes that are gone, never reported, or joined during the deletion", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		create(ctx, node("quiet", "web"))
 		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
-		Expect(counts(ctx, "a").Selected).To(Equal(int32(2)))
+		Expect(nodeCounts(ctx, "a").Selected).To(Equal(int32(2)))
 
 		By("a node that joins later")
 		var f v1alpha1.File
@@ -191,7 +193,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("waits for a node that was deselected and has not applied that", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
 		reportApplied(ctx, "n2")
@@ -206,7 +208,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("waits for a node from which it was withheld, because it may have been applied before", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
+		w := newAppliedFixture(ctx, "n1")
 		create(ctx, file("rival", "/a"))
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
@@ -220,7 +222,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("waits for a node whose status is truncated", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
+		w := newAppliedFixture(ctx, "n1")
 		create(ctx, node("db-1", "db"))
 		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
@@ -237,20 +239,20 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("is deleted at once after the command in its message", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
-		update(ctx, "a", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, "example.com/mine") })
+		w := newAppliedFixture(ctx, "n1")
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Finalizers = append(f.Finalizers, "example.com/mine") })
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
-		runs(ctx, commandOf(ctx, "a", "Reconciling"))
+		runCommand(ctx, commandOf(ctx, "a", "Reconciling"))
 		w.reconcile(ctx)
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1), "the node is told all the same")
 	})
 
 	It("is deleted at once if no node has it, or if it was deleted before it had the finalizer", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
-		create(ctx, file("none", "/none", on("nobody"), deleted), file("quick", "/quick", deleted))
+		w := newAppliedFixture(ctx, "n1")
+		create(ctx, file("none", "/none", on("nobody"), withDeletion), file("quick", "/quick", withDeletion))
 		Expect(k8s.Delete(ctx, file("quick", ""))).To(Succeed())
 		Expect(isGone(ctx, "quick")).To(BeTrue())
 		w.reconcile(ctx)
@@ -260,19 +262,19 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("still waits if its policy changes after its deletion", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
+		w := newAppliedFixture(ctx, "n1")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
 		w.reconcile(ctx)
-		Expect(finalizers(ctx, "a")).To(Equal([]string{cleanup}))
+		Expect(finalizers(ctx, "a")).To(Equal([]string{cleanupFinalizer}))
 		reportApplied(ctx, "n1")
 		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("does not wait for a node that never had it, whatever that reports", func(ctx SpecContext) {
-		w := settled(ctx, "n1")
+		w := newAppliedFixture(ctx, "n1")
 		create(ctx, node("liar", "db"))
 		w.reconcile(ctx)
 		reportApplied(ctx, "liar")
@@ -291,7 +293,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		for name, lie := range lies {
 			By(name)
 			setStatus(ctx, "liar", lie)
-			create(ctx, file("again", "/again", on("web"), deleted))
+			create(ctx, file("again", "/again", on("web"), withDeletion))
 			w.reconcile(ctx)
 			reportApplied(ctx, "n1")
 			w.reconcile(ctx)
@@ -301,8 +303,8 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 			Expect(messageOf(ctx, "again", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
 			reportApplied(ctx, "n1")
 
-			another := successor(w) // nor does one that was started meanwhile
-			another.reconcile(ctx)
+			restarted := restartManager(w) // nor does one that was started meanwhile
+			restarted.reconcile(ctx)
 			Expect(isGone(ctx, "again")).To(BeTrue())
 			relabel(ctx, "liar", "db")
 			w.reconcile(ctx)
@@ -313,32 +315,32 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("waits for a node that had it after a manager restart, whatever its labels are now", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
 		reportApplied(ctx, "n2")
-		another := successor(w)
-		another.reconcile(ctx)
+		restarted := restartManager(w)
+		restarted.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n1 ("))
 		reportApplied(ctx, "n1")
-		another.reconcile(ctx)
+		restarted.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
 	It("distinguishes a resource from a former one of the same name", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
 		reportApplied(ctx, "n2")
 		w.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
-		Expect(cleanups(ctx, "n2")).To(Equal([]v1alpha1.ResourceRef{"File/a"}), "a list that is done is not written again")
+		Expect(pendingCleanups(ctx, "n2")).To(Equal([]v1alpha1.ResourceRef{"File/a"}), "a list that is done is not written again")
 
 		relabel(ctx, "n1", "new")
-		create(ctx, file("a", "/a", on("new"), deleted))
+		create(ctx, file("a", "/a", on("new"), withDeletion))
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
 		setStatus(ctx, "n2", func(s *v1alpha1.NodeCatalogStatus) { s.AppliedGeneration = 0 })
@@ -349,20 +351,20 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("still waits after a manager restart", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		create(ctx, node("db-1", "db"))
 		w.reconcile(ctx)
 		reportApplied(ctx, "db-1")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
 
-		again := successor(w)
-		again.reconcile(ctx)
+		restarted := restartManager(w)
+		restarted.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(ContainSubstring("1 node has yet to clean up: n2 ("))
 		reportApplied(ctx, "n2")
-		again.reconcile(ctx)
+		restarted.reconcile(ctx)
 		Expect(isGone(ctx, "a")).To(BeTrue())
 	})
 
@@ -371,7 +373,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 		for i := range 5 {
 			all = append(all, fmt.Sprintf("n%d", i))
 		}
-		w := settled(ctx, all...)
+		w := newAppliedFixture(ctx, all...)
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Reconciling")).To(And(ContainSubstring("5 nodes have yet to clean up: n0 ("), ContainSubstring("), n2 ("), ContainSubstring(") and 2 more. To")))
@@ -379,7 +381,7 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 	})
 
 	It("writes its status at most every five seconds while it waits", func(ctx SpecContext) {
-		w := settled(ctx, "n1", "n2")
+		w := newAppliedFixture(ctx, "n1", "n2")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
@@ -392,50 +394,50 @@ var _ = Describe("A resource with a deletionPolicy", func() {
 
 var _ = Describe("A running manager and deleted resources", func() {
 	It("reacts to deletions, finalizers and its annotation, and to no other metadata", func(ctx SpecContext) {
-		_, asked := startManager(false)
-		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b", deleted))
-		Eventually(ctx, func() []string { return finalizers(ctx, "b") }).Should(Equal([]string{cleanup}))
-		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"n1"}))
+		_, recorded := startManager(false)
+		create(ctx, node("n1", "web"), file("a", "/a", withDeletion), file("b", "/b", withDeletion))
+		Eventually(ctx, func() []string { return finalizers(ctx, "b") }).Should(Equal([]string{cleanupFinalizer}))
+		Eventually(ctx, func() []string { return listNames(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"n1"}))
 		reportApplied(ctx, "n1")
 		for _, name := range []string{"a", "b"} {
 			Eventually(ctx, func() []string { return fileConditions(ctx, name) }).Should(ContainElement("Ready=True InSync"))
 		}
 
 		By("an unrelated annotation")
-		Expect(asked.rest(ctx, k8s)).To(Succeed())
-		start := len(asked.whole(""))
+		Expect(recorded.awaitQuiet(ctx, k8s)).To(Succeed())
+		start := len(recorded.matching(""))
 		patchFile(ctx, "a", `{"metadata":{"annotations":{"example.com/x":"1"},"labels":{"x":"1"}}}`)
-		Consistently(ctx, func() []string { return asked.whole("")[start:] }).WithTimeout(time.Second).Should(BeEmpty())
+		Consistently(ctx, func() []string { return recorded.matching("")[start:] }).WithTimeout(time.Second).Should(BeEmpty())
 
 		By("somebody removes the finalizer")
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
-		Eventually(ctx, func() []string { return finalizers(ctx, "a") }).Should(Equal([]string{cleanup}))
+		Eventually(ctx, func() []string { return finalizers(ctx, "a") }).Should(Equal([]string{cleanupFinalizer}))
 
 		By("a completed deletion, and an abandoned one")
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
-		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "n1") }).Should(HaveLen(1))
+		Eventually(ctx, func() map[string]string { return entriesOf(ctx, "n1") }).Should(HaveLen(1))
 		reportApplied(ctx, "n1")
 		Eventually(ctx, func() bool { return isGone(ctx, "a") }).Should(BeTrue())
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
 		Eventually(ctx, func() []string { return fileConditions(ctx, "b") }).Should(ContainElement("Reconciling=True CleaningUp"))
-		runs(ctx, commandOf(ctx, "b", "Reconciling"))
+		runCommand(ctx, commandOf(ctx, "b", "Reconciling"))
 		Eventually(ctx, func() bool { return isGone(ctx, "b") }).Should(BeTrue())
 	})
 
 	It("publishes even if it cannot add a finalizer", func(ctx SpecContext) {
 		w := newFixture()
-		w.client.Client = noFinalizers{k8s}
-		create(ctx, node("n1", "web"), file("a", "/a", deleted), file("b", "/b"))
+		w.client.Client = rejectingFinalizers{k8s}
+		create(ctx, node("n1", "web"), file("a", "/a", withDeletion), file("b", "/b"))
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
-		_, err := w.fleet.Reconcile(ctx, anything)
+		_, err := w.reconciler.Reconcile(ctx, anyRequest)
 		Expect(err).To(MatchError(ContainSubstring("cannot change finalizers of File/a: refused")))
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Applying"))
 	})
 
 	It("preserves finalizers of others while its cache is stale", func(ctx SpecContext) {
 		w := newFixture()
-		create(ctx, file("a", "/a", deleted))
+		create(ctx, file("a", "/a", withDeletion))
 		late := &frozenFiles{Client: k8s}
 		Expect(k8s.List(ctx, &late.files)).To(Succeed())
 		patchFile(ctx, "a", `{"metadata":{"finalizers":["example.com/mine"]}}`)
@@ -444,18 +446,18 @@ var _ = Describe("A running manager and deleted resources", func() {
 		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine"}))
 		w.client.Client = k8s
 		w.reconcile(ctx)
-		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanup}))
+		Expect(finalizers(ctx, "a")).To(Equal([]string{"example.com/mine", cleanupFinalizer}))
 		patchFile(ctx, "a", `{"metadata":{"finalizers":null}}`)
 	})
 })
 
 var errRefused = errors.New("refused")
 
-// noFinalizers is a client that can write everything but resources themselves.
-type noFinalizers struct{ client.Client }
+// rejectingFinalizers is a client that rejects patches of resources, and so of their finalizers.
+type rejectingFinalizers struct{ client.Client }
 
 // Patch rejects resources.
-func (c noFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+func (c rejectingFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, written := o.(v1alpha1.Resource); written {
 		return errRefused
 	}

@@ -8,17 +8,17 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/controllers"
 )
 
-var held = []string{"Ready=False DeselectionHeld", "Reconciling=False Settled", "Stalled=True DeselectionHeld"}
+// heldConditions are the conditions of a resource whose deselection is held.
+var heldConditions = []string{"Ready=False DeselectionHeld", "Reconciling=False Settled", "Stalled=True DeselectionHeld"}
 
-// three returns a fixture with three web servers, with two Files for web servers and one for every node.
-func three(ctx context.Context, adjust ...func(*controllers.Options)) *fixture {
+// newWebServers returns a fixture with three web servers, which have applied two Files for web servers and one for every node.
+func newWebServers(ctx context.Context, adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
 	w := newFixture(adjust...)
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"),
@@ -32,17 +32,6 @@ func three(ctx context.Context, adjust ...func(*controllers.Options)) *fixture {
 	return w
 }
 
-func rendered(template string) func(*v1alpha1.File) {
-	return func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, &template }
-}
-
-// again returns a manager that starts in the same cluster.
-func (w *fixture) again() *fixture {
-	GinkgoHelper()
-	cleanUp()
-	return startFixture(w.clock, events.NewFakeRecorder(10_000))
-}
-
 func relabelAll(ctx context.Context, role string, nodes ...string) {
 	GinkgoHelper()
 	for _, name := range nodes {
@@ -52,127 +41,127 @@ func relabelAll(ctx context.Context, role string, nodes ...string) {
 
 var _ = Describe("Nodes that are deselected because they changed", func() {
 	It("lose the resource at once if it is one node", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are held if they are two of three, and lose it once it is confirmed", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2"} {
-			Expect(entriesOn(ctx, name)).To(And(HaveLen(3), HaveKeyWithValue("File/any", `{"content":"hello\n","path":"/any"}`)))
+			Expect(entriesOf(ctx, name)).To(And(HaveLen(3), HaveKeyWithValue("File/any", `{"content":"hello\n","path":"/any"}`)))
 		}
-		Expect(entriesOn(ctx, "n3")).To(HaveKeyWithValue("File/any", `{"content":"changed","path":"/any"}`))
+		Expect(entriesOf(ctx, "n3")).To(HaveKeyWithValue("File/any", `{"content":"changed","path":"/any"}`))
 		reportApplied(ctx, "n3")
 		w.reconcile(ctx)
 		for _, name := range []string{"a", "b"} {
-			Expect(fileConditions(ctx, name)).To(Equal(held))
+			Expect(fileConditions(ctx, name)).To(Equal(heldConditions))
 			Expect(messageOf(ctx, name, "Stalled")).To(Equal("2 of 3 nodes would be deselected because their labels, annotations or facts changed: n1, n2. " +
 				"Their updates are held until this is reverted or confirmed. To confirm all that is held (2 nodes, 2 resources): " +
-				"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + overview(ctx).Status.Deselection.Token + " --overwrite"))
-			Expect(counts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}), "counts are of the nodes that it selects")
+				"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + getFleet(ctx).Status.Deselection.Token + " --overwrite"))
+			Expect(nodeCounts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}), "counts are of the nodes that it selects")
 		}
-		Expect(counts(ctx, "any")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2}))
+		Expect(nodeCounts(ctx, "any")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2}))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "any").Samples).To(ContainElement(v1alpha1.NodeSample{
 			Node: "n1", State: v1alpha1.StatePending,
 			Message: "update held since 2026-01-02T03:04:35Z: the node would lose File/a, File/b, and too many nodes would be deselected at once (DeselectionHeld)",
 		}))
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning ProblemFound DeselectionHeld: 2 of 3 nodes would be deselected")))
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
 		By("a wrong token")
-		runs(ctx, "kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=yes")
+		runCommand(ctx, "kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=yes")
 		w.reconcile(ctx)
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 
 		By("the token of all resources")
-		runs(ctx, commandOf(ctx, "a", "Stalled"))
+		runCommand(ctx, commandOf(ctx, "a", "Stalled"))
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "b")).To(ContainElement("Ready=False Unknown"))
 		for _, name := range []string{"n1", "n2"} {
-			Expect(entriesOn(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
+			Expect(entriesOf(ctx, name)).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
 		}
 
 		By("the same nodes once more: a token is valid for one hold")
 		relabelAll(ctx, "web", "n1", "n2")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 	})
 
 	It("are unchanged once the labels are reverted", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		before := map[string]v1alpha1.NodeCatalogSpec{}
 		for _, name := range []string{"n1", "n2", "n3"} {
 			before[name] = nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec
 		}
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		w.reconcile(ctx)
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{}))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{}))
 		relabelAll(ctx, "web", "n1", "n2", "n3")
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 3}))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 3, InSync: 3}))
 		for _, name := range []string{"n1", "n2", "n3"} {
 			Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec).To(Equal(before[name]))
 		}
 	})
 
 	It("proceed when few enough are left", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
 		relabel(ctx, "n1", "web")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
-		Expect(entriesOn(ctx, "n2")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n2")).To(HaveLen(1))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are held if they change one by one, for ten minutes", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 		relabel(ctx, "n2", "db")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n2")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n2")).To(HaveLen(3))
 		Expect(messageOf(ctx, "a", "Stalled")).To(HavePrefix("1 of 3 nodes would be deselected because their labels, annotations or facts changed: n2; 1 node lost resources in the last 10 minutes."))
 
 		By("a scheduled reconciliation")
-		result, err := w.fleet.Reconcile(ctx, anything)
+		result, err := w.reconciler.Reconcile(ctx, anyRequest)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.RequeueAfter).To(BeNumerically("<=", 10*time.Minute-10*time.Second))
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Minute))
-		_, err = w.fleet.Reconcile(ctx, anything)
+		_, err = w.reconciler.Reconcile(ctx, anyRequest)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(entriesOn(ctx, "n2")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n2")).To(HaveLen(1))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
 	})
 
 	It("are checked no more often than definitions while a definition is missing", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
 		relabel(ctx, "n2", "db")
 		w.reconcile(ctx)
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
-		w.live.Reader = undefined{k8s}
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
+		w.live.Reader = withoutDefinitions{k8s}
 		Expect(k8s.Delete(ctx, file("any", ""))).To(Succeed())
 		w.reconcile(ctx)
 		Expect(w.reconcileAfter(ctx, 10*time.Minute)).To(Equal(10 * time.Second))
-		Expect(entriesOn(ctx, "n2")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n2")).To(HaveLen(3))
 	})
 
 	It("are held if their facts changed", func(ctx SpecContext) {
@@ -188,64 +177,64 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		}
 		family("Debian")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 		family("RedHat")
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 		family("Debian")
-		Expect(fileConditions(ctx, "a")).NotTo(Equal(held))
+		Expect(fileConditions(ctx, "a")).NotTo(Equal(heldConditions))
 	})
 
 	It("are held if they would lose rendered or withheld resources", func(ctx SpecContext) {
 		w := newFixture()
 		create(ctx, node("n1", "web"), node("n2", "web"), file("waits", "/w", on("web"), requires("File/none")),
-			file("own", "/own", on("web"), rendered("{{ .node.name }}")), file("broken", "/broken", on("web"), rendered("{{ .nothing }}")))
+			file("own", "/own", on("web"), fromTemplate("{{ .node.name }}")), file("broken", "/broken", on("web"), fromTemplate("{{ .nothing }}")))
 		w.reconcile(ctx)
 		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveKey("File/own"))
-		Expect(fileConditions(ctx, "own")).To(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveKey("File/own"))
+		Expect(fileConditions(ctx, "own")).To(Equal(heldConditions))
 		Expect(fileConditions(ctx, "waits")).To(ContainElement("Stalled=True DeselectionHeld"))
 		Expect(fileConditions(ctx, "broken")).To(ContainElement("Stalled=True DeselectionHeld"))
 	})
 
 	It("are held by a manager that starts after the change", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
-		again := w.again()
-		again.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		restarted := restartManager(w)
+		restarted.reconcile(ctx)
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=True InSync"), "what they keep is as it was")
 
 		By("another manager accepts the token of the previous one")
-		third := again.again()
+		restartedAgain := restartManager(restarted)
 		command := commandOf(ctx, "a", "Stalled")
-		third.reconcile(ctx)
+		restartedAgain.reconcile(ctx)
 		Expect(commandOf(ctx, "a", "Stalled")).To(Equal(command))
-		runs(ctx, command)
-		third.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		runCommand(ctx, command)
+		restartedAgain.reconcile(ctx)
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 	})
 
 	It("are held if the resource's content is edited, but not if its selector is", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
-		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "b", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
 		for _, name := range []string{"a", "b"} {
-			update(ctx, name, func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "mail" })
+			updateFile(ctx, name, func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "mail" })
 		}
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 	})
 
 	It("are held if somebody sets their NodeCatalogs to noop at the same time", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		for _, name := range []string{"n1", "n2"} {
 			nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
 			nc.Spec.Noop = true
@@ -253,13 +242,13 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		}
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 	})
 
 	It("still delay a deletion, also after a manager restart", func(ctx SpecContext) {
-		w := three(ctx)
-		update(ctx, "b", deleted)
+		w := newWebServers(ctx)
+		updateFile(ctx, "b", withDeletion)
 		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2", "n3"} {
 			reportApplied(ctx, name)
@@ -267,44 +256,44 @@ var _ = Describe("Nodes that are deselected because they changed", func() {
 		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		w.reconcile(ctx)
-		Expect(fileConditions(ctx, "b")).To(Equal(held))
+		Expect(fileConditions(ctx, "b")).To(Equal(heldConditions))
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
-		for _, manager := range []*fixture{w, w.again()} {
+		for _, manager := range []*fixture{w, restartManager(w)} {
 			manager.reconcile(ctx)
 			Expect(messageOf(ctx, "b", "Reconciling")).To(ContainSubstring("3 nodes have yet to clean up: n1 (Pending: update held since 2026-01-02T03:04:55Z: the node would lose File/a, and too many nodes would be deselected at once (DeselectionHeld))"))
-			Expect(fileConditions(ctx, "a")).To(Equal(held))
+			Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 		}
 	})
 })
 
 var _ = Describe("Nodes that lose a resource for another reason", func() {
 	It("are not held if the author narrows the selector or deletes the resource", func(ctx SpecContext) {
-		w := three(ctx)
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
+		w := newWebServers(ctx)
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 
 		By("a manager that starts after the selector was narrowed")
-		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.When = "false" })
-		w.again().reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(BeEmpty())
+		updateFile(ctx, "any", func(f *v1alpha1.File) { f.Spec.When = "false" })
+		restartManager(w).reconcile(ctx)
+		Expect(entriesOf(ctx, "n1")).To(BeEmpty())
 	})
 
 	It("are not held if an edit could not be written everywhere at once", func(ctx SpecContext) {
-		w := three(ctx)
-		w.client.Client = refusing{k8s, map[string]bool{"n1": true, "n2": true}}
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
-		w.fleet.Invalidate()
-		_, err := w.fleet.Reconcile(ctx, anything)
+		w := newWebServers(ctx)
+		w.client.Client = rejectingNodeCatalogs{k8s, map[string]bool{"n1": true, "n2": true}}
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "db" })
+		w.reconciler.Invalidate()
+		_, err := w.reconciler.Reconcile(ctx, anyRequest)
 		Expect(err).To(MatchError(ContainSubstring("cannot patch NodeCatalog n1: refused")))
-		Expect(entriesOn(ctx, "n3")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "n3")).To(HaveLen(2))
 		w.client.Client = k8s
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
-		Expect(fileConditions(ctx, "a")).NotTo(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
+		Expect(fileConditions(ctx, "a")).NotTo(Equal(heldConditions))
 	})
 
 	It("are not held if the resource waited for their first facts", func(ctx SpecContext) {
@@ -322,7 +311,7 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 	})
 
 	It("are not held if the nodes themselves are deleted", func(ctx SpecContext) {
-		w := three(ctx)
+		w := newWebServers(ctx)
 		for _, name := range []string{"n1", "n2", "n3"} {
 			Expect(k8s.Delete(ctx, node(name, ""))).To(Succeed())
 		}
@@ -331,10 +320,10 @@ var _ = Describe("Nodes that lose a resource for another reason", func() {
 	})
 
 	It("are not held with a budget of 100 percent", func(ctx SpecContext) {
-		w := three(ctx, func(o *controllers.Options) { o.MaxDeselection = new(100) })
+		w := newWebServers(ctx, func(o *controllers.Options) { o.MaxDeselection = new(100) })
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 	})
 })
 
@@ -350,32 +339,32 @@ var _ = Describe("A running manager", func() {
 		}
 		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
 		relabelAll(ctx, "db", "n1", "n2", "n3")
-		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(Equal(held))
+		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(Equal(heldConditions))
 		command := func() string { return commandOf(ctx, "a", "Stalled") }
 		Eventually(ctx, func() string { return messageOf(ctx, "a", "Stalled") }).Should(SatisfyAny(ContainSubstring("3 of 3"), ContainSubstring("2 of 3")))
 		left := func() (n int) {
 			for _, name := range []string{"n1", "n2", "n3"} {
-				n += len(entriesOn(ctx, name))
+				n += len(entriesOf(ctx, name))
 			}
 			return n
 		}
 		Expect(left()).To(BeNumerically(">=", 2))
 		Eventually(ctx, func() int {
-			runs(ctx, command())
+			runCommand(ctx, command())
 			return left()
 		}).WithPolling(time.Second).Should(BeZero())
 		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=True NoNodesSelected"))
 	})
 })
 
-// refusing is a client that cannot write some NodeCatalogs.
-type refusing struct {
+// rejectingNodeCatalogs is a client that rejects patches of some NodeCatalogs.
+type rejectingNodeCatalogs struct {
 	client.Client
 	nodes map[string]bool
 }
 
 // Patch rejects some of them.
-func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+func (c rejectingNodeCatalogs) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 	if _, is := o.(*v1alpha1.NodeCatalog); is && c.nodes[o.GetName()] {
 		return errRefused
 	}
@@ -384,26 +373,26 @@ func (c refusing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 
 var _ = Describe("An uninstallation that ends", func() {
 	It("is detected even if other reconciliations happen meanwhile", func(ctx SpecContext) {
-		w := three(ctx)
-		w.live.Reader = undefined{k8s}
+		w := newWebServers(ctx)
+		w.live.Reader = withoutDefinitions{k8s}
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(3))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(3))
 		w.live.Reader = k8s
 		for range 3 {
 			w.clock.SetTime(w.clock.Now().Add(4 * time.Second))
-			_, err := w.fleet.Reconcile(ctx, anything)
+			_, err := w.reconciler.Reconcile(ctx, anyRequest)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
 	})
 })
 
-// undefined reads a cluster without CustomResourceDefinitions.
-type undefined struct{ client.Client }
+// withoutDefinitions reads a cluster without CustomResourceDefinitions.
+type withoutDefinitions struct{ client.Client }
 
 // Get returns NotFound for each definition.
-func (c undefined) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (c withoutDefinitions) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if o.GetObjectKind().GroupVersionKind().Kind == "CustomResourceDefinition" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name)
 	}
@@ -417,7 +406,7 @@ var _ = Describe("Nodes that have just joined", func() {
 		w.reconcile(ctx)
 		relabelAll(ctx, "db", "n1", "n2", "n3")
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
 	})
 })

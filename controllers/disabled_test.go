@@ -17,11 +17,11 @@ import (
 
 func patchFleet(ctx context.Context, patch string) {
 	GinkgoHelper()
-	Expect(k8s.Patch(ctx, overview(ctx), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+	Expect(k8s.Patch(ctx, getFleet(ctx), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// fleetDisabled returns what the NodeCatalogs of nodes have from the Fleet, as "reason until".
-func fleetDisabled(ctx context.Context, nodes ...string) (all []string) {
+// fleetDisabledOf returns fleetDisabled of each NodeCatalog, as "reason until" or "enabled".
+func fleetDisabledOf(ctx context.Context, nodes ...string) (all []string) {
 	GinkgoHelper()
 	for _, name := range nodes {
 		d := nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec.FleetDisabled
@@ -37,8 +37,8 @@ func fleetDisabled(ctx context.Context, nodes ...string) (all []string) {
 	return all
 }
 
-// reportsDisabled reports, as an agent would, that runs are disabled.
-func reportsDisabled(ctx context.Context, node, why string) {
+// reportDisabled reports, as an agent does, that runs are disabled.
+func reportDisabled(ctx context.Context, node, why string) {
 	GinkgoHelper()
 	setStatus(ctx, node, func(s *v1alpha1.NodeCatalogStatus) {
 		for _, c := range []metav1.Condition{
@@ -51,45 +51,45 @@ func reportsDisabled(ctx context.Context, node, why string) {
 
 var _ = Describe("A Fleet that is disabled", Serial, func() {
 	It("disables all nodes and nodes that join, without changing their desired state", func(ctx SpecContext) {
-		w := webServers(ctx)
+		w := newWebServersWithDeletion(ctx)
 		patchNodeCatalog(ctx, "n1", `{"spec":{"disabled":{"reason":"by hand"}}}`)
 		_, digest := entries(ctx, NewWithT(GinkgoT()), "n2")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze","until":"2026-01-05T06:00:00Z"}}}`)
 		w.reconcile(ctx)
-		Expect(fleetDisabled(ctx, "n1", "n2", "n3")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
+		Expect(fleetDisabledOf(ctx, "n1", "n2", "n3")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "by hand"}))
 		_, after := entries(ctx, NewWithT(GinkgoT()), "n2")
 		Expect(after).To(Equal(digest))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"), "nothing is pending for that")
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
 		By("a node that joins, and a change of a resource")
 		create(ctx, node("n4", "web"))
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
-		Expect(fleetDisabled(ctx, "n1", "n4")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
+		Expect(fleetDisabledOf(ctx, "n1", "n4")).To(HaveEach("freeze 2026-01-05T06:00:00Z"))
 
 		By("other words without a time")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"longer","until":null}}}`)
 		w.reconcile(ctx)
-		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+		Expect(fleetDisabledOf(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 
 		By("a deletion of the Fleet, which enables nobody")
-		Expect(k8s.Delete(ctx, overview(ctx))).To(Succeed())
+		Expect(k8s.Delete(ctx, getFleet(ctx))).To(Succeed())
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		Expect(overview(ctx).Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "longer"}))
-		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+		Expect(getFleet(ctx).Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "longer"}))
+		Expect(fleetDisabledOf(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 
 		By("another manager, and the end")
-		w = next(w)
+		w = restartManagerWithLongLease(w)
 		w.reconcile(ctx)
-		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
+		Expect(fleetDisabledOf(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("longer"))
 		patchFleet(ctx, `{"spec":{"disabled":null}}`)
 		w.reconcile(ctx)
-		Expect(fleetDisabled(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("enabled"))
+		Expect(fleetDisabledOf(ctx, "n1", "n2", "n3", "n4")).To(HaveEach("enabled"))
 	})
 
 	It("disables a large fleet in portions", func(ctx SpecContext) {
@@ -103,7 +103,7 @@ var _ = Describe("A Fleet that is disabled", Serial, func() {
 		w.reconcile(ctx)
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
 		count := func() (n int) {
-			for _, is := range fleetDisabled(ctx, names...) {
+			for _, is := range fleetDisabledOf(ctx, names...) {
 				if is == "freeze" {
 					n++
 				}
@@ -117,16 +117,16 @@ var _ = Describe("A Fleet that is disabled", Serial, func() {
 	})
 
 	It("is counted, and named by deletions that wait for its nodes", func(ctx SpecContext) {
-		w := settle(ctx, newFixture(withLease(longLease)), "n1", "n2")
+		w := createAndApply(ctx, newFixture(withLease(longLease)), "n1", "n2")
 		patchFleet(ctx, `{"spec":{"disabled":{"reason":"freeze"}}}`)
 		w.reconcile(ctx)
 		for _, name := range []string{"n1", "n2"} {
 			reportApplied(ctx, name) // what it has is the same
-			reportsDisabled(ctx, name, "runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all")
+			reportDisabled(ctx, name, "runs are disabled for all nodes (freeze): enable them with kubectl fettle enable --all")
 		}
 		w.reconcile(ctx)
-		Expect(overview(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 2, Disabled: 2}))
-		Expect(counts(ctx, "b")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Disabled: 2}))
+		Expect(getFleet(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 2, Disabled: 2}))
+		Expect(nodeCounts(ctx, "b")).To(Equal(v1alpha1.NodeCounts{Selected: 2, Disabled: 2}))
 		Expect(fileConditions(ctx, "b")).To(ContainElement("Ready=False Disabled"))
 		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
 		w.reconcile(ctx)

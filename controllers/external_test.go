@@ -41,8 +41,8 @@ func zoneType(adjust ...func(*v1alpha1.ExternalTypeSpec)) *v1alpha1.ExternalType
 	return t
 }
 
-// zones returns the CustomResourceDefinition of DNSZone.
-func zones(adjust ...func(*v1alpha1.ExternalTypeSpec)) *unstructured.Unstructured {
+// zoneDefinition returns the CustomResourceDefinition of DNSZone.
+func zoneDefinition(adjust ...func(*v1alpha1.ExternalTypeSpec)) *unstructured.Unstructured {
 	GinkgoHelper()
 	d, err := definition.New(zoneType(adjust...))
 	Expect(err).NotTo(HaveOccurred())
@@ -66,23 +66,23 @@ func zone(name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-const everyNode = `{"nodeSelector": {}}`
+const selectEveryNode = `{"nodeSelector": {}}`
 
-// define creates the definition of DNSZone, and removes what is left of it after the spec.
-func define(ctx context.Context, crd *unstructured.Unstructured) {
+// createDefinition creates the definition of DNSZone. It is deleted after the spec, with all ExternalTypes.
+func createDefinition(ctx context.Context, crd *unstructured.Unstructured) {
 	GinkgoHelper()
 	create(ctx, crd)
 	Eventually(ctx, func() error { return k8s.List(ctx, zoneList()) }).Should(Succeed())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.ExternalType{})).To(Succeed())
-		undefine(ctx)
+		deleteDefinition(ctx)
 	})
 }
 
-// undefine deletes the definition of DNSZone with all finalizers that hold it up.
-func undefine(ctx context.Context) {
+// deleteDefinition deletes the definition of DNSZone, after removing finalizers of DNSZones.
+func deleteDefinition(ctx context.Context) {
 	GinkgoHelper()
-	Expect(client.IgnoreNotFound(k8s.Delete(ctx, zones()))).To(Succeed())
+	Expect(client.IgnoreNotFound(k8s.Delete(ctx, zoneDefinition()))).To(Succeed())
 	Eventually(ctx, func() error {
 		list := zoneList()
 		if k8s.List(ctx, list) == nil {
@@ -90,7 +90,7 @@ func undefine(ctx context.Context) {
 				_ = k8s.Patch(ctx, &list.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 			}
 		}
-		return k8s.Get(ctx, client.ObjectKeyFromObject(zones()), zones())
+		return k8s.Get(ctx, client.ObjectKeyFromObject(zoneDefinition()), zoneDefinition())
 	}).Should(Satisfy(apierrors.IsNotFound))
 }
 
@@ -134,10 +134,10 @@ func withheldFrom(ctx context.Context, node string) []string {
 var _ = Describe("An external type", func() {
 	It("reaches nodes with its digest and with the defaults of attributes", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
-		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", everyNode), zone("other", `{"nodeSelector": {"matchLabels": {"role": "web"}}}`))
+		createDefinition(ctx, zoneDefinition())
+		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", selectEveryNode), zone("other", `{"nodeSelector": {"matchLabels": {"role": "web"}}}`))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		Expect(entriesOf(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
 		var list v1alpha1.CatalogList
 		Expect(k8s.List(ctx, &list)).To(Succeed())
 		Expect(list.Items).To(HaveLen(1))
@@ -152,9 +152,9 @@ var _ = Describe("An external type", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 		Expect(conditionsOf(ctx, t)).To(Equal([]string{"Ready=True Served", "Stalled=False Settled"}))
 		Expect([]int64{t.Status.ObservedGeneration, int64(t.Status.Resources)}).To(Equal([]int64{1, 2}))
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
 		By("a change of the type changes the entries")
 		t.Spec.Version = "2"
@@ -166,11 +166,11 @@ var _ = Describe("An external type", func() {
 
 	It("has edges to and from other kinds, and conflicts", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(), node("dns-1", "dns"), file("a", "/a"), file("b", "/b", requires("DNSZone/one")), file("c", "/c", requires("DNSZone/none")),
 			zone("one", `{"nodeSelector": {}, "require": ["File/a"], "properties": {"name": "example.com"}}`))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "dns-1")).To(And(HaveLen(3), HaveKey("File/a"), HaveKey("File/b"), HaveKey("DNSZone/one")))
+		Expect(entriesOf(ctx, "dns-1")).To(And(HaveLen(3), HaveKey("File/a"), HaveKey("File/b"), HaveKey("DNSZone/one")))
 		Expect(messageOf(ctx, "c", "Stalled")).To(Equal("require names DNSZone/none, which does not exist; the node has DNSZone/one"))
 
 		create(ctx, zone("two", `{"nodeSelector": {}, "properties": {"name": "example.com"}}`))
@@ -181,7 +181,7 @@ var _ = Describe("An external type", func() {
 
 	It("withholds resources while the type is missing, invalid or another one, and removes nothing", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`), file("a", "/a"))
 		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True MissingType"))
@@ -192,7 +192,7 @@ var _ = Describe("An external type", func() {
 		reportApplied(ctx, "dns-1")
 		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(BeEmpty())
-		Expect(entriesOn(ctx, "dns-1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "dns-1")).To(HaveLen(2))
 
 		for _, bad := range []struct {
 			reason string
@@ -214,29 +214,29 @@ var _ = Describe("An external type", func() {
 		Expect(k8s.Delete(ctx, zoneType())).To(Succeed())
 		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example MissingType"}))
-		Expect(cleanups(ctx, "dns-1")).To(BeEmpty())
-		Expect(entriesOn(ctx, "dns-1")).To(HaveLen(1))
+		Expect(pendingCleanups(ctx, "dns-1")).To(BeEmpty())
+		Expect(entriesOf(ctx, "dns-1")).To(HaveLen(1))
 	})
 
 	It("rejects only the resources whose default cannot be computed", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(func(s *v1alpha1.ExternalTypeSpec) { s.Attributes[1].Default = "100 / (size(name) - 3)" }),
-			node("dns-1", "dns"), zone("abc", everyNode), zone("abcd", everyNode))
+			node("dns-1", "dns"), zone("abc", selectEveryNode), zone("abcd", selectEveryNode))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/abcd": `{"ttl":100}`}))
+		Expect(entriesOf(ctx, "dns-1")).To(Equal(map[string]string{"DNSZone/abcd": `{"ttl":100}`}))
 		Expect(conditionsOf(ctx, zone("abc", "{}"))).To(ContainElement("Stalled=True InvalidSpec"))
 	})
 
 	It("seals values of Secrets to nodes", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(), node("dns-1", "dns"), secret("dns", "key", "marker-of-a-secret"),
 			zone("example", `{"nodeSelector": {}, "acceptSelfLabelledNodes": true, "propertiesFrom": [{"name": "key", "secretKeyRef": {"namespace": "default", "name": "dns", "key": "key"}}]}`))
 		w.reconcile(ctx)
 		key := publishKey(ctx, "dns-1")
 		w.reconcile(ctx)
-		Expect(openedOn(ctx, NewWithT(GinkgoT()), "dns-1", key, "DNSZone/example")).To(Equal("marker-of-a-secret"))
+		Expect(unsealedOn(ctx, NewWithT(GinkgoT()), "dns-1", key, "DNSZone/example")).To(Equal("marker-of-a-secret"))
 		own := nodeCatalog(ctx, NewWithT(GinkgoT()), "dns-1").Spec.Entries
 		Expect(own).To(HaveLen(1))
 		Expect(own[0].Type).To(HavePrefix("dnszones@sha256-"))
@@ -247,17 +247,17 @@ var _ = Describe("An external type", func() {
 
 	It("waits with a deletion for nodes, which clean up", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`))
 		w.reconcile(ctx)
 		reportApplied(ctx, "dns-1")
 		w.reconcile(ctx)
 		o := zone("example", "{}")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
-		Expect(o.GetFinalizers()).To(Equal([]string{cleanup}))
+		Expect(o.GetFinalizers()).To(Equal([]string{cleanupFinalizer}))
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
 		w.reconcile(ctx)
-		Expect(cleanups(ctx, "dns-1")).To(Equal([]v1alpha1.ResourceRef{"DNSZone/example"}))
+		Expect(pendingCleanups(ctx, "dns-1")).To(Equal([]v1alpha1.ResourceRef{"DNSZone/example"}))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 		Expect(err).NotTo(HaveOccurred())
@@ -270,12 +270,12 @@ var _ = Describe("An external type", func() {
 
 	It("leaves hosts alone when its definition is deleted", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(), node("dns-1", "dns"), zone("example", `{"nodeSelector": {}, "deletionPolicy": "Delete"}`), file("a", "/a"))
 		w.reconcile(ctx)
 		reportApplied(ctx, "dns-1")
 		w.reconcile(ctx)
-		Expect(k8s.Delete(ctx, zones())).To(Succeed())
+		Expect(k8s.Delete(ctx, zoneDefinition())).To(Succeed())
 		Eventually(ctx, func() int64 {
 			o := zone("example", "{}")
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
@@ -286,29 +286,29 @@ var _ = Describe("An external type", func() {
 		}).Should(BeNumerically("==", 1))
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		Eventually(ctx, func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(zones()), zones()) }).Should(Satisfy(apierrors.IsNotFound))
-		for _, w := range []*fixture{w, successor(w)} {
+		Eventually(ctx, func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(zoneDefinition()), zoneDefinition()) }).Should(Satisfy(apierrors.IsNotFound))
+		for _, w := range []*fixture{w, restartManager(w)} {
 			create(ctx, file("f", "/f"))
 			w.reconcile(ctx)
 			Expect(withheldFrom(ctx, "dns-1")).To(Equal([]string{"DNSZone/example Uninstalled"}))
-			Expect(cleanups(ctx, "dns-1")).To(BeEmpty())
-			Expect(entriesOn(ctx, "dns-1")).To(And(HaveLen(2), HaveKey("File/a"), HaveKey("File/f")), "the rest goes on")
+			Expect(pendingCleanups(ctx, "dns-1")).To(BeEmpty())
+			Expect(entriesOf(ctx, "dns-1")).To(And(HaveLen(2), HaveKey("File/a"), HaveKey("File/f")), "the rest goes on")
 			Expect(k8s.Delete(ctx, file("f", "/f"))).To(Succeed())
 			w.reconcile(ctx)
 		}
 		Expect(conditionsOf(ctx, zoneType())).To(ContainElement("Ready=False MissingDefinition"))
 
-		create(ctx, zones())
-		Eventually(ctx, func() error { return k8s.Create(ctx, zone("example", everyNode)) }).Should(Succeed())
+		create(ctx, zoneDefinition())
+		Eventually(ctx, func() error { return k8s.Create(ctx, zone("example", selectEveryNode)) }).Should(Succeed())
 		w.reconcile(ctx)
 		Expect(withheldFrom(ctx, "dns-1")).To(BeEmpty())
-		Expect(entriesOn(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
+		Expect(entriesOf(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
 	})
 
 	It("lets the manager change one finalizer of resources only", func(ctx SpecContext) {
-		define(ctx, zones())
-		create(ctx, zone("example", everyNode))
-		manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+		createDefinition(ctx, zoneDefinition())
+		create(ctx, zone("example", selectEveryNode))
+		manager, err := client.New(impersonating("fettle-manager"), client.Options{Scheme: scheme})
 		Expect(err).NotTo(HaveOccurred())
 		patch := func(text string) error {
 			return manager.Patch(ctx, zone("example", "{}"), client.RawPatch(types.MergePatchType, []byte(text)))
@@ -322,7 +322,7 @@ var _ = Describe("An external type", func() {
 
 	It("has the deselection budget of the other kinds", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		create(ctx, zoneType(), zone("example", `{"nodeSelector": {"matchLabels": {"role": "dns"}}}`))
 		for _, name := range []string{"dns-1", "dns-2", "dns-3"} {
 			create(ctx, node(name, "dns"))
@@ -335,33 +335,33 @@ var _ = Describe("An external type", func() {
 		w.reconcile(ctx)
 		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True DeselectionHeld"))
-		Expect(entriesOn(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
+		Expect(entriesOf(ctx, "dns-1")).To(HaveKey("DNSZone/example"))
 	})
 
 	It("is followed by a running manager", func(ctx SpecContext) {
-		_, asked := startManager(false)
+		_, recorded := startManager(false)
 		t := zoneType()
 		create(ctx, node("dns-1", "dns"), t)
 		Eventually(ctx, func() []string { return conditionsOf(ctx, t) }).Should(ContainElement("Ready=False MissingDefinition"))
-		define(ctx, zones())
+		createDefinition(ctx, zoneDefinition())
 		Eventually(ctx, func() []string { return conditionsOf(ctx, t) }).Should(ContainElement("Ready=True Served"))
-		create(ctx, zone("example", everyNode))
-		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
-		create(ctx, zone("second", everyNode))
-		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(HaveLen(2))
-		Expect(asked.whole("/dnszones")).NotTo(ContainElement("GET /apis/types.fettle.dev/v1alpha1/dnszones/example"))
+		create(ctx, zone("example", selectEveryNode))
+		Eventually(ctx, func() map[string]string { return entriesOf(ctx, "dns-1") }).Should(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		create(ctx, zone("second", selectEveryNode))
+		Eventually(ctx, func() map[string]string { return entriesOf(ctx, "dns-1") }).Should(HaveLen(2))
+		Expect(recorded.matching("/dnszones")).NotTo(ContainElement("GET /apis/types.fettle.dev/v1alpha1/dnszones/example"))
 
-		undefine(ctx)
+		deleteDefinition(ctx)
 		Eventually(ctx, func() []string { return withheldFrom(ctx, "dns-1") }).Should(Equal([]string{"DNSZone/example Uninstalled", "DNSZone/second Uninstalled"}))
 		Eventually(ctx, func() []string { return conditionsOf(ctx, t) }).Should(ContainElement("Ready=False MissingDefinition"))
 		Eventually(ctx, func() time.Duration {
-			_, quiet := asked.quiet()
+			_, quiet := recorded.sinceLast()
 			return quiet
 		}).Should(BeNumerically(">", 3*time.Second), "nothing watches the kind any more")
 
-		create(ctx, zones())
-		Eventually(ctx, func() error { return k8s.Create(ctx, zone("third", everyNode)) }).Should(Succeed())
-		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "dns-1") }).Should(HaveKey("DNSZone/third"))
+		create(ctx, zoneDefinition())
+		Eventually(ctx, func() error { return k8s.Create(ctx, zone("third", selectEveryNode)) }).Should(Succeed())
+		Eventually(ctx, func() map[string]string { return entriesOf(ctx, "dns-1") }).Should(HaveKey("DNSZone/third"))
 		Expect(meta.IsNoMatchError(k8s.List(ctx, zoneList()))).To(BeFalse())
 	})
 })

@@ -21,7 +21,7 @@ var _ = Describe("The fleet", func() {
 		g := NewWithT(GinkgoT())
 		Expect(nodeCatalog(ctx, g, "web-1").Spec).To(Equal(nodeCatalog(ctx, g, "web-2").Spec))
 		Expect(nodeCatalog(ctx, g, "web-1").Spec.Catalogs).To(HaveLen(1))
-		Expect(entriesOn(ctx, "web-1")).To(Equal(map[string]string{"File/a": `{"content":"hello\n","path":"/a"}`, "File/b": `{"content":"hello\n","path":"/b"}`}))
+		Expect(entriesOf(ctx, "web-1")).To(Equal(map[string]string{"File/a": `{"content":"hello\n","path":"/a"}`, "File/b": `{"content":"hello\n","path":"/b"}`}))
 		Expect(nodeCatalog(ctx, g, "db-1").Spec).To(BeZero())
 		owner := nodeCatalog(ctx, g, "web-1").OwnerReferences
 		Expect(owner).To(HaveLen(1))
@@ -35,45 +35,45 @@ var _ = Describe("The fleet", func() {
 			file("own", "/own", func(f *v1alpha1.File) { f.Spec.Content, f.Spec.ContentTemplate = nil, new("<{{ .node.name }}>") }))
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 	})
 
 	It("batches changes by people, for a limited time", func(ctx SpecContext) {
 		w := newFixture()
 		create(ctx, node("web-1", "web"))
-		w.fleet.RecordEdit()
+		w.reconciler.RecordEdit()
 		w.reconcile(ctx)
 		sees := func(after time.Duration) time.Duration {
 			GinkgoHelper()
 			w.clock.SetTime(w.clock.Now().Add(after))
-			result, err := w.fleet.Reconcile(ctx, anything)
+			result, err := w.reconciler.Reconcile(ctx, anyRequest)
 			Expect(err).NotTo(HaveOccurred())
 			return result.RequeueAfter
 		}
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
 		create(ctx, file("a", "/a", requires("File/b")))
-		w.fleet.RecordEdit()
+		w.reconciler.RecordEdit()
 		Expect(sees(60 * time.Millisecond)).To(Equal(40 * time.Millisecond))
 		create(ctx, file("b", "/b"))
-		w.fleet.RecordEdit()
+		w.reconciler.RecordEdit()
 		Expect(sees(99 * time.Millisecond)).To(Equal(time.Millisecond))
 		Expect(fileConditions(ctx, "a")).To(BeEmpty())
 		sees(time.Millisecond)
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(2))
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Applying"))
 
 		By("changes that continue for more than two seconds")
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Require = nil })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Require = nil })
 		Expect(k8s.Delete(ctx, file("b", ""))).To(Succeed())
 		for range 40 {
-			Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
-			w.fleet.RecordEdit()
+			Expect(entriesOf(ctx, "web-1")).To(HaveLen(2))
+			w.reconciler.RecordEdit()
 			sees(50 * time.Millisecond)
 		}
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(1))
 	})
 
 	It("writes nothing twice while its cache is stale", func(ctx SpecContext) {
@@ -85,16 +85,16 @@ var _ = Describe("The fleet", func() {
 		generation := func() int64 { return nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Generation }
 
 		late.freeze(ctx)
-		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/a" })
+		updateFile(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/a" })
 		w.reconcile(ctx)
 		Expect(generation()).To(Equal(int64(2)))
 		w.reconcile(ctx)
 		Expect(generation()).To(Equal(int64(2)))
 
 		By("a change back to what the cache has")
-		update(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/b" })
+		updateFile(ctx, "b", func(f *v1alpha1.File) { f.Spec.Path = "/b" })
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(2))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").Spec.Withheld).To(BeEmpty())
 	})
 
@@ -102,16 +102,16 @@ var _ = Describe("The fleet", func() {
 		w := newFixture()
 		late := &staleCache{Client: k8s}
 		w.client.Client = late
-		create(ctx, node("web-1", "web"), file("a", "/a", rendered("{{ .facts.kernel }}")))
+		create(ctx, node("web-1", "web"), file("a", "/a", fromTemplate("{{ .facts.kernel }}")))
 		w.reconcile(ctx)
 		late.read = func() {
 			reportFacts(ctx, "web-1", map[string]any{"kernel": "Linux"})
-			w.fleet.Invalidate()
+			w.reconciler.Invalidate()
 		}
 		w.reconcile(ctx)
-		_, err := w.fleet.Reconcile(ctx, anything)
+		_, err := w.reconciler.Reconcile(ctx, anyRequest)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(entriesOn(ctx, "web-1")).To(HaveKey("File/a"))
+		Expect(entriesOf(ctx, "web-1")).To(HaveKey("File/a"))
 	})
 
 	It("overwrites what another manager wrote, before the cache has it", func(ctx SpecContext) {
@@ -124,12 +124,12 @@ var _ = Describe("The fleet", func() {
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1")
 		nc.Spec.Withheld = []v1alpha1.Withheld{{Ref: "File/a", Reason: "Conflict"}}
 		Expect(k8s.Update(ctx, nc)).To(Succeed())
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
 		w.reconcile(ctx)
 		late.frozen = nil
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(HaveKeyWithValue("File/a", `{"content":"changed","path":"/a"}`))
+		Expect(entriesOf(ctx, "web-1")).To(HaveKeyWithValue("File/a", `{"content":"changed","path":"/a"}`))
 	})
 
 	It("reverts manual changes of a NodeCatalog's spec, except noop", func(ctx SpecContext) {
@@ -150,7 +150,7 @@ var _ = Describe("The fleet", func() {
 		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/etc/motd"), file("b", "/etc/motd"), file("c", "/c"))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(1))
 		conflict := []string{"Ready=False Conflict", "Reconciling=False Settled", "Stalled=True Conflict", "Conflict=True Conflict"}
 		Expect(fileConditions(ctx, "a")).To(Equal(conflict))
 		Expect(fileConditions(ctx, "b")).To(Equal(conflict))
@@ -163,7 +163,7 @@ var _ = Describe("The fleet", func() {
 		reportApplied(ctx, "web-1")
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
 	})
 
 	DescribeTable("explains why a resource cannot be applied",
@@ -172,11 +172,11 @@ var _ = Describe("The fleet", func() {
 			create(ctx, node("web-1", "web"))
 			create(ctx, resources...)
 			w.reconcile(ctx)
-			Expect(entriesOn(ctx, "web-1")).To(HaveKey("File/good"))
-			Expect(entriesOn(ctx, "web-1")).NotTo(HaveKey("File/bad"))
+			Expect(entriesOf(ctx, "web-1")).To(HaveKey("File/good"))
+			Expect(entriesOf(ctx, "web-1")).NotTo(HaveKey("File/bad"))
 			Expect(fileConditions(ctx, "bad")).To(ContainElements("Ready=False "+reason, "Stalled=True "+reason))
 			Expect(messageOf(ctx, "bad", "Stalled")).To(ContainSubstring(message))
-			Expect(counts(ctx, "bad")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}))
+			Expect(nodeCounts(ctx, "bad")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Skipped: 1}))
 			Expect(statusOf(ctx, NewWithT(GinkgoT()), "bad").Samples).To(HaveExactElements(HaveField("State", v1alpha1.StateWithheld)))
 		},
 		Entry("a missing reference", []client.Object{file("bad", "/a", requires("File/goood")), file("good", "/b")},
@@ -197,12 +197,12 @@ var _ = Describe("The fleet", func() {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .facts.os.family }} on {{ .node.name }}")
 		}))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(BeEmpty())
+		Expect(entriesOf(ctx, "web-1")).To(BeEmpty())
 		Expect(fileConditions(ctx, "t")).To(Equal([]string{"Ready=False WaitingForFacts", "Reconciling=True WaitingForFacts", "Stalled=False Settled"}))
 
 		reportFacts(ctx, "web-1", map[string]any{"os": map[string]any{"family": "Debian"}})
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(Equal(map[string]string{"File/t": `{"content":"Debian on web-1","path":"/t"}`}))
+		Expect(entriesOf(ctx, "web-1")).To(Equal(map[string]string{"File/t": `{"content":"Debian on web-1","path":"/t"}`}))
 		reportApplied(ctx, "web-1")
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "t")).To(ContainElement("Ready=True InSync"))
@@ -220,7 +220,7 @@ var _ = Describe("The fleet", func() {
 		Expect(k8s.Delete(ctx, first)).To(Succeed())
 		w.reconcile(ctx)
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "web-1").UID).NotTo(Equal(first.UID))
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(2))
 	})
 
 	It("deletes an unused Catalog after an hour", func(ctx SpecContext) {
@@ -229,23 +229,23 @@ var _ = Describe("The fleet", func() {
 		w.reconcile(ctx)
 		reportApplied(ctx, "web-1")
 		w.reconcile(ctx)
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(2))
+		Expect(listCatalogs(ctx)).To(HaveLen(2))
 		w.clock.SetTime(w.clock.Now().Add(2 * time.Hour))
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(2), "the node has not applied the new one")
+		Expect(listCatalogs(ctx)).To(HaveLen(2), "the node has not applied the new one")
 
 		reportApplied(ctx, "web-1")
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(2), "it is unused only since now")
+		Expect(listCatalogs(ctx)).To(HaveLen(2), "it is unused only since now")
 		w.clock.SetTime(w.clock.Now().Add(59 * time.Minute))
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(2))
+		Expect(listCatalogs(ctx)).To(HaveLen(2))
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(1))
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(1))
+		Expect(listCatalogs(ctx)).To(HaveLen(1))
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(1))
 	})
 
 	It("deletes the Catalogs of a Node that left", func(ctx SpecContext) {
@@ -253,20 +253,20 @@ var _ = Describe("The fleet", func() {
 		create(ctx, node("web-1", "web"), node("web-2", "web"), file("a", "/a"))
 		w.reconcile(ctx)
 		reportApplied(ctx, "web-1")
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
 		reportApplied(ctx, "web-1")
 		Expect(k8s.Delete(ctx, node("web-2", "web"))).To(Succeed())
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(2))
+		Expect(listCatalogs(ctx)).To(HaveLen(2))
 		w.clock.SetTime(w.clock.Now().Add(time.Hour))
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(1))
+		Expect(listCatalogs(ctx)).To(HaveLen(1))
 	})
 })
 
-func update(ctx SpecContext, name string, change func(*v1alpha1.File)) {
+func updateFile(ctx SpecContext, name string, change func(*v1alpha1.File)) {
 	GinkgoHelper()
 	var f v1alpha1.File
 	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &f)).To(Succeed())
@@ -274,15 +274,15 @@ func update(ctx SpecContext, name string, change func(*v1alpha1.File)) {
 	Expect(k8s.Update(ctx, &f)).To(Succeed())
 }
 
-func catalogs(ctx SpecContext) []v1alpha1.Catalog {
+func listCatalogs(ctx SpecContext) []v1alpha1.Catalog {
 	GinkgoHelper()
 	var list v1alpha1.CatalogList
 	Expect(k8s.List(ctx, &list)).To(Succeed())
 	return list.Items
 }
 
-// versions returns the resource versions of everything that the manager writes.
-func versions(ctx SpecContext) map[string]string {
+// resourceVersions returns the resource versions of the objects that the manager writes.
+func resourceVersions(ctx SpecContext) map[string]string {
 	GinkgoHelper()
 	all := map[string]string{}
 	for kind, list := range map[string]client.ObjectList{

@@ -13,8 +13,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// heldOf returns what a NodeCatalog says of its hold.
-func heldOf(ctx context.Context, name string) *v1alpha1.Held {
+// heldUpdate returns the hold of a NodeCatalog; nil if its update is not held.
+func heldUpdate(ctx context.Context, name string) *v1alpha1.Held {
 	GinkgoHelper()
 	held := nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec.Held
 	if held != nil {
@@ -26,27 +26,27 @@ func heldOf(ctx context.Context, name string) *v1alpha1.Held {
 // longLease is one that does not expire although no agent renews it.
 const longLease = 24 * time.Hour
 
-// next is successor with longLease.
-func next(w *fixture) *fixture {
+// restartManagerWithLongLease is restartManager with longLease.
+func restartManagerWithLongLease(w *fixture) *fixture {
 	GinkgoHelper()
-	return successor(w, withLease(longLease))
+	return restartManager(w, withLease(longLease))
 }
 
-// webServers returns a fixture with three web servers, with three Files for web servers, which are deleted with their selection, and one
-// for every node.
-func webServers(ctx context.Context) *fixture {
+// newWebServersWithDeletion returns a fixture with three web servers, which have applied three Files for web servers with
+// deletionPolicy Delete and one for every node.
+func newWebServersWithDeletion(ctx context.Context) *fixture {
 	GinkgoHelper()
 	w := newFixture(withLease(longLease))
 	create(ctx, node("n1", "web"), node("n2", "web"), node("n3", "web"), file("any", "/any"),
-		file("a", "/a", on("web"), deleted), file("b", "/b", on("web"), deleted), file("c", "/c", on("web"), deleted))
+		file("a", "/a", on("web"), withDeletion), file("b", "/b", on("web"), withDeletion), file("c", "/c", on("web"), withDeletion))
 	w.reconcile(ctx)
-	apply(ctx, w, "n1", "n2", "n3")
+	applyAndReconcile(ctx, w, "n1", "n2", "n3")
 	w.drainEvents()
 	return w
 }
 
-// apply has agents apply their NodeCatalogs, and the manager see that.
-func apply(ctx context.Context, w *fixture, nodes ...string) {
+// applyAndReconcile has nodes report their NodeCatalogs as applied, and reconciles.
+func applyAndReconcile(ctx context.Context, w *fixture, nodes ...string) {
 	GinkgoHelper()
 	for _, name := range nodes {
 		reportApplied(ctx, name)
@@ -56,7 +56,7 @@ func apply(ctx context.Context, w *fixture, nodes ...string) {
 
 var _ = Describe("A hold", func() {
 	It("is shown by every object that it concerns, and confirmed by one command", func(ctx SpecContext) {
-		w := webServers(ctx)
+		w := newWebServersWithDeletion(ctx)
 		relabel(ctx, "n1", "db")
 		w.reconcile(ctx)
 
@@ -64,11 +64,11 @@ var _ = Describe("A hold", func() {
 		for _, name := range []string{"a", "b", "c"} {
 			Expect(fileConditions(ctx, name)).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 			Expect(messageOf(ctx, name, "Ready")).To(Equal("1 node was deselected and has yet to clean up: n1 (Pending: the node has yet to apply the deletion)"))
-			Expect(counts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 2, InSync: 2}))
+			Expect(nodeCounts(ctx, name)).To(Equal(v1alpha1.NodeCounts{Selected: 2, InSync: 2}))
 		}
-		apply(ctx, w, "n1")
+		applyAndReconcile(ctx, w, "n1")
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
-		Expect(heldOf(ctx, "n1")).To(BeNil())
+		Expect(heldUpdate(ctx, "n1")).To(BeNil())
 
 		By("the second node, which is held")
 		relabel(ctx, "n2", "db")
@@ -76,13 +76,13 @@ var _ = Describe("A hold", func() {
 		w.reconcile(ctx)
 		since := metav1.NewTime(w.clock.Now())
 		mark := &v1alpha1.Held{Since: since, Resources: []v1alpha1.ResourceRef{"File/a", "File/b", "File/c"}}
-		Expect(heldOf(ctx, "n2")).To(Equal(mark))
-		Expect(heldOf(ctx, "n3")).To(BeNil())
+		Expect(heldUpdate(ctx, "n2")).To(Equal(mark))
+		Expect(heldUpdate(ctx, "n3")).To(BeNil())
 		Expect(w.drainEvents()).To(And(
 			ContainElement(HavePrefix("Warning UpdateHeld update held since 2026-01-02T03:04:55Z: the node would lose File/a, File/b and 1 more, and too many nodes would be deselected")),
 			ContainElement(HavePrefix("Warning DeselectionHeld 1 of 3 nodes would lose 3 resources because"))))
 		w.reconcile(ctx)
-		status := overview(ctx).Status
+		status := getFleet(ctx).Status
 		Expect(status.Nodes.Held).To(Equal(int32(1)))
 		Expect(status.Deselection).To(Equal(&v1alpha1.HeldDeselection{
 			Token: status.Deselection.Token, Nodes: 1, Resources: 3,
@@ -91,92 +91,92 @@ var _ = Describe("A hold", func() {
 				"kubectl annotate fleet.fettle.dev fleet fettle.dev/confirm-deselection=" + status.Deselection.Token + " --overwrite",
 		}))
 		for _, name := range []string{"a", "b", "c"} {
-			Expect(fileConditions(ctx, name)).To(Equal(held))
+			Expect(fileConditions(ctx, name)).To(Equal(heldConditions))
 		}
 
 		By("a change of another resource")
-		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "any", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
-		apply(ctx, w, "n1", "n3")
+		applyAndReconcile(ctx, w, "n1", "n3")
 		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=False Applying"))
 		Expect(messageOf(ctx, "any", "Ready")).To(Equal("2 of 3 nodes in sync, 1 pending; n2: update held since 2026-01-02T03:04:55Z: the node would lose File/a, File/b and 1 more, " +
 			"and too many nodes would be deselected at once (DeselectionHeld)"))
 
 		By("another manager")
-		before := versions(ctx)
-		w = next(w)
+		before := resourceVersions(ctx)
+		w = restartManagerWithLongLease(w)
 		w.reconcile(ctx)
-		Expect(heldOf(ctx, "n2")).To(Equal(mark))
-		Expect(overview(ctx).Status.Deselection.Token).To(Equal(status.Deselection.Token))
-		Expect(versions(ctx)).To(HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"]))
+		Expect(heldUpdate(ctx, "n2")).To(Equal(mark))
+		Expect(getFleet(ctx).Status.Deselection.Token).To(Equal(status.Deselection.Token))
+		Expect(resourceVersions(ctx)).To(HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"]))
 
 		By("the command")
 		w.drainEvents()
-		runs(ctx, commandOf(ctx, "c", "Stalled"))
+		runCommand(ctx, commandOf(ctx, "c", "Stalled"))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n2")).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
-		Expect(heldOf(ctx, "n2")).To(BeNil())
+		Expect(entriesOf(ctx, "n2")).To(Equal(map[string]string{"File/any": `{"content":"changed","path":"/any"}`}))
+		Expect(heldUpdate(ctx, "n2")).To(BeNil())
 		Expect(w.drainEvents()).To(And(ContainElement(HavePrefix("Normal UpdateReleased")), ContainElement(HavePrefix("Normal DeselectionReleased"))))
 		for _, name := range []string{"a", "b", "c"} {
 			Expect(fileConditions(ctx, name)).To(ContainElements("Ready=False CleaningUp", "Stalled=False Settled"), "the file is still there")
 		}
-		apply(ctx, w, "n2")
+		applyAndReconcile(ctx, w, "n2")
 		w.reconcile(ctx)
 		for _, name := range []string{"a", "b", "c", "any"} {
 			Expect(fileConditions(ctx, name)).To(Equal([]string{"Ready=True InSync", "Reconciling=False Settled", "Stalled=False Settled"}))
 		}
-		Expect(overview(ctx).Status.Deselection).To(BeNil())
-		Expect(overview(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 3, InSync: 3}))
+		Expect(getFleet(ctx).Status.Deselection).To(BeNil())
+		Expect(getFleet(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 3, InSync: 3}))
 
 		By("the last node")
 		relabel(ctx, "n3", "db")
 		w.reconcileAfter(ctx, time.Hour)
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False CleaningUp"))
-		apply(ctx, w, "n3")
+		applyAndReconcile(ctx, w, "n3")
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True NoNodesSelected"))
 	})
 
 	It("grows without another write to the nodes that it holds", func(ctx SpecContext) {
-		w := webServers(ctx)
+		w := newWebServersWithDeletion(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
 		token := commandOf(ctx, "a", "Stalled")
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		relabel(ctx, "n3", "db")
 		w.reconcile(ctx)
 		Expect(commandOf(ctx, "a", "Stalled")).NotTo(Equal(token))
-		Expect(versions(ctx)).To(And(HaveKeyWithValue("NodeCatalog/n1", before["NodeCatalog/n1"]), HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"])))
+		Expect(resourceVersions(ctx)).To(And(HaveKeyWithValue("NodeCatalog/n1", before["NodeCatalog/n1"]), HaveKeyWithValue("NodeCatalog/n2", before["NodeCatalog/n2"])))
 
 		By("the command from before it grew")
-		runs(ctx, token)
+		runCommand(ctx, token)
 		w.reconcile(ctx)
-		Expect(fileConditions(ctx, "a")).To(Equal(held))
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(4))
+		Expect(fileConditions(ctx, "a")).To(Equal(heldConditions))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(4))
 	})
 
 	It("leaves what people wrote into a NodeCatalog alone, and marks it again if somebody removes the mark", func(ctx SpecContext) {
-		w := webServers(ctx)
+		w := newWebServersWithDeletion(ctx)
 		patchNodeCatalog(ctx, "n1", `{"spec":{"noop":true,"disabled":{"reason":"work"}}}`)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
 		token := commandOf(ctx, "a", "Stalled")
 		patchNodeCatalog(ctx, "n1", `{"spec":{"held":null,"noop":false}}`)
 		w.reconcile(ctx)
-		Expect(heldOf(ctx, "n1")).NotTo(BeNil())
+		Expect(heldUpdate(ctx, "n1")).NotTo(BeNil())
 		Expect(commandOf(ctx, "a", "Stalled")).To(Equal(token), "nobody has to read another command")
-		runs(ctx, token)
+		runCommand(ctx, token)
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "n1")).To(HaveLen(1))
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(1))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n1").Spec.Disabled).To(Equal(&v1alpha1.Disabled{Reason: "work"}))
 	})
 
 	It("keeps a resource not ready while a held node still has it", func(ctx SpecContext) {
-		w := webServers(ctx)
+		w := newWebServersWithDeletion(ctx)
 		relabelAll(ctx, "db", "n1", "n2")
 		w.reconcile(ctx)
-		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.DeletionPolicy, f.Spec.When = v1alpha1.DeletionDelete, "false" })
+		updateFile(ctx, "any", func(f *v1alpha1.File) { f.Spec.DeletionPolicy, f.Spec.When = v1alpha1.DeletionDelete, "false" })
 		w.reconcile(ctx)
-		apply(ctx, w, "n3")
+		applyAndReconcile(ctx, w, "n3")
 		Expect(fileConditions(ctx, "any")).To(Equal([]string{"Ready=False CleaningUp", "Reconciling=True CleaningUp", "Stalled=False Settled"}))
 		Expect(messageOf(ctx, "any", "Ready")).To(HavePrefix("2 nodes were deselected and have yet to clean up: n1 (Pending: update held since "))
 	})
@@ -184,21 +184,21 @@ var _ = Describe("A hold", func() {
 
 var _ = Describe("A resource whose selector is edited", func() {
 	It("is ready once the deselected nodes have cleaned up, unless it leaves things as they are", func(ctx SpecContext) {
-		w := webServers(ctx)
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "none" })
-		update(ctx, "any", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = map[string]string{"role": "none"} })
+		w := newWebServersWithDeletion(ctx)
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels["role"] = "none" })
+		updateFile(ctx, "any", func(f *v1alpha1.File) { f.Spec.NodeSelector.MatchLabels = map[string]string{"role": "none"} })
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "any")).To(ContainElement("Ready=True NoNodesSelected"))
 		Expect(fileConditions(ctx, "a")).To(ContainElements("Ready=False CleaningUp", "Reconciling=True CleaningUp"))
-		apply(ctx, w, "n1", "n2")
+		applyAndReconcile(ctx, w, "n1", "n2")
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 node was deselected and has yet to clean up: n3 (Pending: the node has yet to apply the deletion)"))
-		w = next(w)
+		w = restartManagerWithLongLease(w)
 		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(HavePrefix("1 node was deselected and has yet to clean up: n3 "), "another manager")
 		reportApplied(ctx, "n3", v1alpha1.ResourceReport{Ref: "File/a", State: v1alpha1.StateFailed, Message: "read-only file system"})
 		w.reconcile(ctx)
 		Expect(messageOf(ctx, "a", "Ready")).To(Equal("1 node was deselected and has yet to clean up: n3 (Failed: read-only file system)"))
-		apply(ctx, w, "n3")
+		applyAndReconcile(ctx, w, "n3")
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=True NoNodesSelected", "Reconciling=False Settled", "Stalled=False Settled"}))
 	})
 })

@@ -12,8 +12,8 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// gauge returns the value of a metric.
-func gauge(from prometheus.Gatherer, name string) float64 {
+// gaugeValue returns the value of a metric.
+func gaugeValue(from prometheus.Gatherer, name string) float64 {
 	GinkgoHelper()
 	all, err := from.Gather()
 	Expect(err).NotTo(HaveOccurred())
@@ -44,13 +44,13 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		}))
 		reportFacts(ctx, "n2", map[string]any{})
 		Expect(w.reconcile(ctx)).To(BeNumerically("~", 2*time.Second, time.Second))
-		Expect(entriesOn(ctx, "n2")).To(HaveKey("File/own"))
-		Expect(entriesOn(ctx, "full")).To(BeEmpty())
+		Expect(entriesOf(ctx, "n2")).To(HaveKey("File/own"))
+		Expect(entriesOf(ctx, "full")).To(BeEmpty())
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "own").Samples).To(ContainElement(And(
 			HaveField("Node", "full"), HaveField("State", v1alpha1.StatePending),
 			HaveField("Message", ContainSubstring("the API server rejects the NodeCatalog, so the node stays at its last one: cannot patch NodeCatalog full: ")))))
 		Expect(w.drainEvents()).To(ContainElement(ContainSubstring("Warning NotPublished the API server rejects the NodeCatalog")))
-		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
+		Expect(gaugeValue(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
 
 		By("reconciliations during the backoff")
 		counting.patches = 0
@@ -68,8 +68,8 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 		setStatus(ctx, "full", func(s *v1alpha1.NodeCatalogStatus) { s.Facts = nil })
 		reportFacts(ctx, "full", map[string]any{})
 		w.reconcileAfter(ctx, 30*time.Second)
-		Expect(entriesOn(ctx, "full")).To(HaveKey("File/own"))
-		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
+		Expect(entriesOf(ctx, "full")).To(HaveKey("File/own"))
+		Expect(gaugeValue(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("is written at once when its desired spec changes", func(ctx SpecContext) {
@@ -81,10 +81,10 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "full")).To(BeEmpty())
-		update(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("{{ .node.name }}") })
+		Expect(entriesOf(ctx, "full")).To(BeEmpty())
+		updateFile(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("{{ .node.name }}") })
 		w.reconcileAfter(ctx, time.Millisecond)
-		Expect(entriesOn(ctx, "full")).To(HaveKey("File/own"))
+		Expect(entriesOf(ctx, "full")).To(HaveKey("File/own"))
 	})
 
 	It("is not retried once its desired spec equals its present one", func(ctx SpecContext) {
@@ -96,10 +96,10 @@ var _ = Describe("A node whose NodeCatalog cannot be written", func() {
 			f.Spec.Content, f.Spec.ContentTemplate = nil, new("{{ .node.name }}"+strings.Repeat("x", 60<<10))
 		}))
 		w.reconcile(ctx)
-		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
+		Expect(gaugeValue(w.metrics, "fettle_unpublished_nodes")).To(Equal(1.0))
 		Expect(k8s.Delete(ctx, file("own", ""))).To(Succeed())
 		Expect(w.reconcile(ctx)).To(BeNumerically(">=", time.Second))
-		Expect(gauge(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
+		Expect(gaugeValue(w.metrics, "fettle_unpublished_nodes")).To(BeZero())
 	})
 
 	It("loses its managedFields with each write of the manager", func(ctx SpecContext) {
@@ -118,7 +118,7 @@ var _ = Describe("A node that reports continuously", func() {
 		startManager(false)
 		create(ctx, node("loud", "web"), node("n2", "web"))
 		for _, name := range []string{"loud", "n2"} {
-			Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ContainElement(name))
+			Eventually(ctx, func() []string { return listNames(ctx, &v1alpha1.NodeCatalogList{}) }).Should(ContainElement(name))
 		}
 		for i := range 12 {
 			var failures []v1alpha1.ResourceReport

@@ -24,7 +24,7 @@ func (w *fixture) renew(ctx context.Context, node string) {
 // renewAt has the manager see now that the agent renewed its Lease at a time.
 func (w *fixture) renewAt(ctx context.Context, node string, at time.Time) {
 	GinkgoHelper()
-	w.fleet.Heartbeats.Observe(renewUnseen(ctx, node, at), w.clock.Now())
+	w.reconciler.Heartbeats.Observe(renewUnseen(ctx, node, at), w.clock.Now())
 }
 
 // renewUnseen has the agent of a node renew its Lease while the manager's watch is interrupted. A Lease that does not exist yet
@@ -70,7 +70,7 @@ var _ = Describe("Leases", func() {
 
 		By("a Node is deleted: its Lease and NodeCatalog are left to the garbage collector")
 		Expect(k8s.Delete(ctx, web)).To(Succeed())
-		Consistently(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(HaveLen(2), "as is its NodeCatalog")
+		Consistently(ctx, func() []string { return listNames(ctx, &v1alpha1.NodeCatalogList{}) }).Should(HaveLen(2), "as is its NodeCatalog")
 		Expect(leasesOf(ctx, NewWithT(GinkgoT()))).To(HaveLen(2))
 
 		By("a Node of the same name joins")
@@ -90,27 +90,27 @@ var _ = Describe("Leases", func() {
 		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/a"))
 		w.reconcile(ctx)
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		for range 10 {
 			w.clock.SetTime(w.clock.Now().Add(40 * time.Second))
 			w.renew(ctx, "web-1")
-			Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
+			Expect(w.reconciler.Heartbeats.Silent("web-1")).To(BeFalse())
 			w.reconcile(ctx)
 		}
-		Expect(versions(ctx)).To(Equal(before))
+		Expect(resourceVersions(ctx)).To(Equal(before))
 
-		w = successor(w, withLease(2*time.Minute))
+		w = restartManager(w, withLease(2*time.Minute))
 		w.renew(ctx, "web-1")
 		w.reconcile(ctx)
 		Expect(*leasesOf(ctx, NewWithT(GinkgoT()))["web-1"].Spec.LeaseDurationSeconds).To(Equal(int32(120)))
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 		w.renew(ctx, "web-1")
-		Expect(w.fleet.Heartbeats.Overdue(w.clock.Now().Add(2*time.Minute - time.Second))).To(BeEmpty())
-		Expect(w.fleet.Heartbeats.Overdue(w.clock.Now().Add(2 * time.Minute))).To(ConsistOf("web-1"))
+		Expect(w.reconciler.Heartbeats.Overdue(w.clock.Now().Add(2*time.Minute - time.Second))).To(BeEmpty())
+		Expect(w.reconciler.Heartbeats.Overdue(w.clock.Now().Add(2 * time.Minute))).To(ConsistOf("web-1"))
 	})
 
 	It("show which agents are silent, unless the API server is unreachable", func(ctx SpecContext) {
-		_, asked := startManager(false)
+		_, recorded := startManager(false)
 		lease := &coordinationv1.Lease{ // of nobody: the manager leaves it as it is
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: "web-1"},
 			Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(4))},
@@ -121,7 +121,7 @@ var _ = Describe("Leases", func() {
 			lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
 			Expect(k8s.Update(ctx, lease)).To(Succeed())
 		}
-		unknown := func() int32 { return counts(ctx, "a").Unknown }
+		unknown := func() int32 { return nodeCounts(ctx, "a").Unknown }
 		Eventually(ctx, func(g Gomega) {
 			should, _ := entries(ctx, g, "web-1")
 			g.Expect(should).To(HaveKey("File/a"))
@@ -142,17 +142,17 @@ var _ = Describe("Leases", func() {
 		// refuse has requests refused from a moment on at which the node is not silent, as it may be at once on a busy machine.
 		refuse := func(part string) {
 			GinkgoHelper()
-			for asked.refused.Store(&part); unknown() > 0; asked.refused.Store(&part) {
-				asked.refused.Store(nil)
+			for recorded.refused.Store(&part); unknown() > 0; recorded.refused.Store(&part) {
+				recorded.refused.Store(nil)
 				Eventually(ctx, func() int32 { renew(); return unknown() }).Should(BeZero())
 			}
 		}
 		By("an API server that is unreachable for longer than a Lease lasts")
 		refuse("/")
-		start := len(asked.whole("PATCH"))
-		Consistently(ctx, func() int { return len(asked.whole("PATCH")) }).WithTimeout(8*time.Second).Should(Equal(start), "it would write that the node is silent")
+		start := len(recorded.matching("PATCH"))
+		Consistently(ctx, func() int { return len(recorded.matching("PATCH")) }).WithTimeout(8*time.Second).Should(Equal(start), "it would write that the node is silent")
 		reachable := time.Now()
-		asked.refused.Store(nil)
+		recorded.refused.Store(nil)
 		By("silence after the outage")
 		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
 		Expect(time.Since(reachable)).To(BeNumerically(">", 3*time.Second))
@@ -160,7 +160,7 @@ var _ = Describe("Leases", func() {
 		By("an API server that keeps watches open and answers nothing")
 		refuse("/api/v1/nodes")
 		Consistently(ctx, unknown).WithTimeout(8 * time.Second).Should(BeZero())
-		asked.refused.Store(nil)
+		recorded.refused.Store(nil)
 		Eventually(ctx, unknown).Should(BeEquivalentTo(1))
 	})
 
@@ -173,9 +173,9 @@ var _ = Describe("Leases", func() {
 		w.clock.SetTime(w.clock.Now().Add(50 * time.Second))
 		renewUnseen(ctx, "web-1", w.clock.Now())
 		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
-		Expect(w.fleet.CheckHeartbeats(ctx)).To(BeTrue())
-		Expect(w.fleet.Heartbeats.Silent("web-1")).To(BeFalse())
-		Expect(w.fleet.Heartbeats.Silent("web-2")).To(BeTrue())
+		Expect(w.reconciler.CheckHeartbeats(ctx)).To(BeTrue())
+		Expect(w.reconciler.Heartbeats.Silent("web-1")).To(BeFalse())
+		Expect(w.reconciler.Heartbeats.Silent("web-2")).To(BeTrue())
 	})
 
 	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {

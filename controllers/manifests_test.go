@@ -30,8 +30,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
-// manifests returns the objects that kustomize builds from a folder of config/.
-func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
+// buildManifests builds a folder of config/ with kustomize.
+func buildManifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	assets, err := controlplane.Assets()
 	Expect(err).NotTo(HaveOccurred())
@@ -40,11 +40,11 @@ func manifests(ctx SpecContext, folder string) []*unstructured.Unstructured {
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred(), problem.String())
-	return decoded(out)
+	return decode(out)
 }
 
-// decoded returns the objects of a file in YAML.
-func decoded(text []byte) []*unstructured.Unstructured {
+// decode returns the objects of a YAML stream.
+func decode(text []byte) []*unstructured.Unstructured {
 	GinkgoHelper()
 	var all []*unstructured.Unstructured
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
@@ -119,11 +119,11 @@ func rulesOf(role rbacv1.ClusterRole, namespace string) []string {
 
 func sorted(verbs []string) []string { return slices.Sorted(slices.Values(verbs)) }
 
-// as returns the configuration of one of our service accounts.
-func as(account string) *rest.Config { return asIn(restConfig, account) }
+// impersonating returns the configuration of a client that impersonates one of our service accounts.
+func impersonating(account string) *rest.Config { return impersonatingIn(restConfig, account) }
 
-// asIn is as for another cluster.
-func asIn(admin *rest.Config, account string) *rest.Config {
+// impersonatingIn is impersonating for another cluster.
+func impersonatingIn(admin *rest.Config, account string) *rest.Config {
 	namespace := map[string]string{"fettle-manager": "fettle-system", "fettle-nodeagent": "fettle-nodes"}[account]
 	cfg := rest.CopyConfig(admin)
 	cfg.Impersonate = rest.ImpersonationConfig{
@@ -139,7 +139,7 @@ func kindsRole() client.Object {
 
 var _ = Describe("The manifests", func() {
 	It("are accepted by an API server with strict field validation", func(ctx SpecContext) {
-		all := manifests(ctx, "default")
+		all := buildManifests(ctx, "default")
 		strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
 		kinds := map[string]int{}
 		for _, o := range all {
@@ -163,7 +163,7 @@ var _ = Describe("The manifests", func() {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace},
 			}}
-			client, err := client.New(as(account), client.Options{Scheme: scheme})
+			client, err := client.New(impersonating(account), client.Options{Scheme: scheme})
 			Expect(err).NotTo(HaveOccurred())
 			Expect(client.Create(ctx, review)).To(Succeed())
 			Expect(review.Status.Allowed).To(Equal(allowed))
@@ -225,7 +225,7 @@ var _ = Describe("The manifests", func() {
 	)
 
 	It("grant manager and agent exactly these rights", func(ctx SpecContext) {
-		all := manifests(ctx, "default")
+		all := buildManifests(ctx, "default")
 		Expect(rights(all, "fettle-nodeagent")).To(ConsistOf(
 			"list watch fettle.dev/nodecatalogs", "patch fettle.dev/nodecatalogs/status", "get fettle.dev/catalogs", "get fettle.dev/externaltypes",
 			"patch coordination.k8s.io/leases in fettle-nodes",
@@ -260,7 +260,7 @@ var _ = Describe("The manifests", func() {
 	})
 
 	It("grant exactly these further rights with config/reports and config/openreports", func(ctx SpecContext) {
-		all := manifests(ctx, "reports")
+		all := buildManifests(ctx, "reports")
 		ofKubernetes := func(o *unstructured.Unstructured) bool { return o.GetKind() == "RoleBinding" }
 		for _, o := range all {
 			if ofKubernetes(o) {
@@ -278,18 +278,18 @@ var _ = Describe("The manifests", func() {
 		))
 		raw, err := os.ReadFile("../config/openreports/rbac.yaml")
 		Expect(err).NotTo(HaveOccurred())
-		all = decoded(raw)
+		all = decode(raw)
 		Expect(rights(all, "fettle-manager")).To(ConsistOf("create list patch openreports.io/clusterreports"))
 		Expect(rights(all, "fettle-nodeagent")).To(BeEmpty())
 	})
 
 	DescribeTable("let the manager change one finalizer of resources only",
 		func(ctx SpecContext, change func(*v1alpha1.File), allowed bool) {
-			cleanUp()
+			deferCleanUp()
 			f := file("a", "/a")
 			f.Finalizers = []string{"example.com/mine"}
 			create(ctx, f)
-			manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+			manager, err := client.New(impersonating("fettle-manager"), client.Options{Scheme: scheme})
 			Expect(err).NotTo(HaveOccurred())
 			before := f.DeepCopy()
 			change(f)
@@ -310,7 +310,7 @@ var _ = Describe("The manifests", func() {
 
 	DescribeTable("let the manager change one finalizer of its own permissions only",
 		func(ctx SpecContext, o client.Object, patch string, allowed bool) {
-			manager, err := client.New(as("fettle-manager"), client.Options{Scheme: scheme})
+			manager, err := client.New(impersonating("fettle-manager"), client.Options{Scheme: scheme})
 			Expect(err).NotTo(HaveOccurred())
 			try := func() error {
 				return manager.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
@@ -350,7 +350,7 @@ var _ = Describe("The manifests", func() {
 	It("aggregate no role to edit or admin, and let only the manager list Secrets", func(ctx SpecContext) {
 		optional, err := os.ReadFile("../config/openreports/rbac.yaml")
 		Expect(err).NotTo(HaveOccurred())
-		for _, o := range slices.Concat(manifests(ctx, "rbac"), manifests(ctx, "reports"), decoded(optional)) {
+		for _, o := range slices.Concat(buildManifests(ctx, "rbac"), buildManifests(ctx, "reports"), decode(optional)) {
 			if !strings.Contains(o.GetKind(), "Role") && !strings.Contains(o.GetKind(), "Account") {
 				continue
 			}

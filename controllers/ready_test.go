@@ -108,13 +108,13 @@ func (r *readiness) watch(ctx context.Context, h *hosts) {
 			return
 		case e := <-w.ResultChan():
 			if f, ok := e.Object.(*v1alpha1.File); ok {
-				r.see(f, h)
+				r.observe(f, h)
 			}
 		}
 	}
 }
 
-func (r *readiness) see(f *v1alpha1.File, h *hosts) {
+func (r *readiness) observe(f *v1alpha1.File, h *hosts) {
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.Status != "True" {
 		return
@@ -127,7 +127,7 @@ func (r *readiness) see(f *v1alpha1.File, h *hosts) {
 	}
 }
 
-func (r *readiness) seen() (last int64, early []string) {
+func (r *readiness) result() (last int64, early []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last, r.early
@@ -158,11 +158,11 @@ var _ = Describe("Ready after an edit", func() {
 		players.Go(func() { seen.watch(running, h) })
 		ready := func(generation int64) {
 			GinkgoHelper()
-			Eventually(ctx, func() int64 { last, _ := seen.seen(); return last }).Should(Equal(generation))
+			Eventually(ctx, func() int64 { last, _ := seen.result(); return last }).Should(Equal(generation))
 		}
 		edit := func(generation int64) {
 			GinkgoHelper()
-			update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new(strconv.FormatInt(generation, 10)) })
+			updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new(strconv.FormatInt(generation, 10)) })
 		}
 		create(ctx, file("a", "/a", func(f *v1alpha1.File) { f.Spec.Content = new("1") }), file("b", "/b"))
 		ready(1)
@@ -192,7 +192,7 @@ var _ = Describe("Ready after an edit", func() {
 			edit(3 + generation)
 		}
 		ready(8)
-		_, early := seen.seen()
+		_, early := seen.result()
 		Expect(early).To(BeEmpty())
 	})
 
@@ -203,11 +203,11 @@ var _ = Describe("Ready after an edit", func() {
 		reportApplied(ctx, "n1")
 		w.reconcile(ctx)
 		Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=True InSync"))
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("other") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("other") })
 		w.reconcile(ctx)
 
 		By("the node has applied it, and not reported yet")
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("hello\n") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("hello\n") })
 		for range 2 {
 			w.reconcile(ctx)
 			Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Applying"))

@@ -15,13 +15,13 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// remote has resources describe something that is not a node. Its programs have a minute.
-func remote(s *v1alpha1.ExternalTypeSpec) {
+// withRemoteScope gives a type the scope Remote, and its programs a timeout of a minute.
+func withRemoteScope(s *v1alpha1.ExternalTypeSpec) {
 	s.Scope, s.TimeoutSeconds = v1alpha1.ScopeRemote, 60
 }
 
-// agents creates nodes, and has their agents report.
-func agents(ctx context.Context, w *fixture, role string, names ...string) {
+// createNodesWithAgents creates nodes whose agents have renewed their Leases and reported.
+func createNodesWithAgents(ctx context.Context, w *fixture, role string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		create(ctx, node(name, role))
@@ -33,21 +33,21 @@ func agents(ctx context.Context, w *fixture, role string, names ...string) {
 	}
 }
 
-// actingNodes creates a type, nodes with agents and a zone, and returns the node that acts for it, and the others.
-func actingNodes(ctx context.Context, w *fixture, zoneSpec string, names ...string) (first string, others []string) {
+// createZoneWithAgents creates a type, nodes with agents and a zone, and returns the acting node of the zone, and the others.
+func createZoneWithAgents(ctx context.Context, w *fixture, zoneSpec string, names ...string) (first string, others []string) {
 	GinkgoHelper()
-	define(ctx, zones(remote))
-	create(ctx, zoneType(remote))
-	agents(ctx, w, "dns", names...)
+	createDefinition(ctx, zoneDefinition(withRemoteScope))
+	create(ctx, zoneType(withRemoteScope))
+	createNodesWithAgents(ctx, w, "dns", names...)
 	create(ctx, zone("example", zoneSpec))
 	w.reconcile(ctx)
-	acting, _ := acts(ctx, "example", names...)
+	acting, _ := actingAndStopping(ctx, "example", names...)
 	Expect(acting).To(HaveLen(1))
 	return acting[0], slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == acting[0] })
 }
 
-// acts returns the nodes that are given a zone, and those that are told to stop.
-func acts(ctx context.Context, zone string, nodes ...string) (acting, stopping []string) {
+// actingAndStopping returns the nodes whose NodeCatalogs have a zone, and the nodes from which it is withheld.
+func actingAndStopping(ctx context.Context, zone string, nodes ...string) (acting, stopping []string) {
 	GinkgoHelper()
 	for _, name := range nodes {
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
@@ -65,8 +65,8 @@ func acts(ctx context.Context, zone string, nodes ...string) (acting, stopping [
 	return acting, stopping
 }
 
-// actingNode returns the status of a zone: its actingNode.
-func actingNode(ctx context.Context, name string) string {
+// statusActingNode returns actingNode from the status of a zone.
+func statusActingNode(ctx context.Context, name string) string {
 	GinkgoHelper()
 	o := zone(name, "{}")
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
@@ -84,73 +84,73 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("has one acting node, which stays while it is heard", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones(remote))
-		create(ctx, zoneType(remote), node("n0", "no-agent"))
-		agents(ctx, w, "dns", all...)
+		createDefinition(ctx, zoneDefinition(withRemoteScope))
+		create(ctx, zoneType(withRemoteScope), node("n0", "no-agent"))
+		createNodesWithAgents(ctx, w, "dns", all...)
 		create(ctx, zone("example", everyNodeOrphan))
 		w.reconcile(ctx)
-		acting, _ := acts(ctx, "example", append(all, "n0")...)
+		acting, _ := actingAndStopping(ctx, "example", append(all, "n0")...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(Equal([]string{"n0"}), "no agent runs there")
-		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
+		Expect(statusActingNode(ctx, "example")).To(Equal(acting[0]))
 		reportApplied(ctx, acting[0])
 		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Ready=True InSync"))
 
 		By("nodes come and go, and the manager is another one")
-		before := versions(ctx)
-		w = successor(w)
+		before := resourceVersions(ctx)
+		w = restartManager(w)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before))
-		agents(ctx, w, "dns", "n4", "n5", "n6", "n7")
+		Expect(resourceVersions(ctx)).To(Equal(before))
+		createNodesWithAgents(ctx, w, "dns", "n4", "n5", "n6", "n7")
 		w.reconcile(ctx)
-		now, stopping := acts(ctx, "example", append(all, "n4", "n5", "n6", "n7")...)
+		now, stopping := actingAndStopping(ctx, "example", append(all, "n4", "n5", "n6", "n7")...)
 		Expect(now).To(Equal(acting))
 		Expect(stopping).To(BeEmpty())
 	})
 
 	It("moves from a silent node when its programs have ended, and nothing is removed", func(ctx SpecContext) {
 		w := newFixture()
-		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
+		first, others := createZoneWithAgents(ctx, w, everyNodeDelete, all...)
 		reportApplied(ctx, first)
-		othersBeat := func() {
+		renewOthers := func() {
 			for _, name := range others {
 				w.renew(ctx, name)
 			}
 		}
 		w.reconcileAfter(ctx, 40*time.Second)
-		othersBeat()
+		renewOthers()
 		wait := w.reconcileAfter(ctx, 30*time.Second) // the Lease has expired
-		acting, _ := acts(ctx, "example", all...)
+		acting, _ := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}), "others may be silent, too")
 		Expect(wait).To(BeNumerically("<=", 50*time.Second))
-		othersBeat()
+		renewOthers()
 		w.reconcileAfter(ctx, 50*time.Second)
-		acting, stopping := acts(ctx, "example", all...)
+		acting, stopping := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal([]string{first}))
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Reconciling=True Moving"))
-		othersBeat()
+		renewOthers()
 		w.reconcile(ctx)
-		acting, stopping = acts(ctx, "example", all...)
+		acting, stopping = actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
 		Expect(stopping).To(BeEmpty())
 		for _, name := range all {
-			Expect(cleanups(ctx, name)).To(BeEmpty())
+			Expect(pendingCleanups(ctx, name)).To(BeEmpty())
 		}
-		Expect(actingNode(ctx, "example")).To(Equal(acting[0]))
+		Expect(statusActingNode(ctx, "example")).To(Equal(acting[0]))
 
 		By("the first node comes back")
 		w.renew(ctx, first)
 		w.reconcile(ctx)
-		now, _ := acts(ctx, "example", all...)
+		now, _ := actingAndStopping(ctx, "example", all...)
 		Expect(now).To(Equal(acting))
 	})
 
 	It("keeps its acting node while many agents fall silent at once, and explains that", func(ctx SpecContext) {
 		w := newFixture()
-		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
+		first, others := createZoneWithAgents(ctx, w, everyNodeDelete, all...)
 		reportApplied(ctx, first)
 		last := w.clock.Now()
 		w.renewAt(ctx, first, last)
@@ -162,7 +162,7 @@ var _ = Describe("A resource of a Remote type", func() {
 			w.renew(ctx, others[0])
 			w.reconcileAfter(ctx, 50*time.Second)
 		}
-		acting, stopping := acts(ctx, "example", all...)
+		acting, stopping := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}))
 		Expect(stopping).To(BeEmpty())
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False TakeoverHeld", "Stalled=True TakeoverHeld"))
@@ -170,13 +170,13 @@ var _ = Describe("A resource of a Remote type", func() {
 			"because the agents of 2 of 3 nodes fell silent at about the same time: bring the agents back or, if the machine of " + first + " will not return, delete that Node"))
 
 		By("the manager is another one")
-		w = successor(w)
+		w = restartManager(w)
 		w.renewAt(ctx, first, last)
 		w.renewAt(ctx, others[1], last)
 		for range 5 {
 			w.renew(ctx, others[0])
 			w.reconcileAfter(ctx, 50*time.Second)
-			acting, _ = acts(ctx, "example", all...)
+			acting, _ = actingAndStopping(ctx, "example", all...)
 			Expect(acting).To(Equal([]string{first}))
 		}
 
@@ -185,7 +185,7 @@ var _ = Describe("A resource of a Remote type", func() {
 		w.renew(ctx, others[1])
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		acting, _ = acts(ctx, "example", all...)
+		acting, _ = actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
 		Expect(messageOfZone(ctx, "example")).NotTo(ContainSubstring("silent"))
@@ -193,23 +193,23 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("moves from a node that it no longer selects once the node confirms that it stopped", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones(remote))
-		create(ctx, zoneType(remote))
-		agents(ctx, w, "dns", all...)
+		createDefinition(ctx, zoneDefinition(withRemoteScope))
+		create(ctx, zoneType(withRemoteScope))
+		createNodesWithAgents(ctx, w, "dns", all...)
 		create(ctx, secret("dns", "key", "marker-of-a-secret"),
 			zone("example", `{"nodeSelector": {"matchLabels": {"role": "dns"}}, "acceptSelfLabelledNodes": true, "propertiesFrom": [{"name": "key", "secretKeyRef": {"namespace": "default", "name": "dns", "key": "key"}}]}`))
 		for _, name := range all {
 			publishKey(ctx, name)
 		}
 		w.reconcile(ctx)
-		first, _ := acts(ctx, "example", all...)
+		first, _ := actingAndStopping(ctx, "example", all...)
 		Expect(first).To(HaveLen(1))
 		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(HaveKey("DNSZone/example"))
 		reportApplied(ctx, first[0])
 		relabel(ctx, first[0], "web")
 		w.reconcile(ctx)
 		w.reconcile(ctx)
-		acting, stopping := acts(ctx, "example", all...)
+		acting, stopping := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal(first))
 		Expect(sealedFor(ctx, NewWithT(GinkgoT()), first[0])).To(BeEmpty())
@@ -217,7 +217,7 @@ var _ = Describe("A resource of a Remote type", func() {
 
 		reportApplied(ctx, first[0])
 		w.reconcile(ctx)
-		acting, stopping = acts(ctx, "example", all...)
+		acting, stopping = actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(stopping).To(BeEmpty())
 		for _, name := range all {
@@ -229,30 +229,30 @@ var _ = Describe("A resource of a Remote type", func() {
 			relabel(ctx, name, "web")
 		}
 		w.reconcile(ctx)
-		_, stopping = acts(ctx, "example", all...)
+		_, stopping = actingAndStopping(ctx, "example", all...)
 		Expect(stopping).To(Equal(acting))
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElements("Ready=False NoNodesSelected", "Stalled=True NoNodesSelected"))
-		Expect(actingNode(ctx, "example")).To(BeEmpty())
+		Expect(statusActingNode(ctx, "example")).To(BeEmpty())
 	})
 
 	It("is removed when it is deleted, by its acting node or by the one that takes over", func(ctx SpecContext) {
 		w := newFixture()
-		first, others := actingNodes(ctx, w, everyNodeDelete, all...)
+		first, others := createZoneWithAgents(ctx, w, everyNodeDelete, all...)
 		reportApplied(ctx, first)
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
+		Expect(entriesOf(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ttl":700}`}))
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), first).Spec.Entries[0].DeletionPolicy).To(BeEmpty(), "it is the manager that deletes")
 
 		o := zone("example", "{}")
 		Expect(k8s.Delete(ctx, o)).To(Succeed())
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		Expect(entriesOf(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
 		Expect(messageOfZone(ctx, "example")).To(ContainSubstring("deletionPolicy Delete: 1 node has yet to clean up: " + first))
 
 		By("the acting node goes away meanwhile")
 		Expect(k8s.Delete(ctx, node(first, ""))).To(Succeed())
 		w.reconcile(ctx)
-		second, _ := acts(ctx, "example", others...)
+		second, _ := actingAndStopping(ctx, "example", others...)
 		Expect(second).To(HaveLen(1))
 		reportApplied(ctx, second[0], v1alpha1.ResourceReport{Ref: "DNSZone/example", State: v1alpha1.StateFailed, Message: "refused"})
 		w.reconcile(ctx)
@@ -262,13 +262,13 @@ var _ = Describe("A resource of a Remote type", func() {
 		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, second[0])).To(BeEmpty())
+		Expect(entriesOf(ctx, second[0])).To(BeEmpty())
 	})
 
 	It("is not deleted before a node has removed it, unless its cleanup is abandoned", func(ctx SpecContext) {
 		w := newFixture()
-		define(ctx, zones(remote))
-		create(ctx, zoneType(remote), zone("example", everyNodeDelete))
+		createDefinition(ctx, zoneDefinition(withRemoteScope))
+		create(ctx, zoneType(withRemoteScope), zone("example", everyNodeDelete))
 		w.reconcile(ctx)
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True NoNodesSelected"))
 		o := zone("example", "{}")
@@ -282,7 +282,7 @@ var _ = Describe("A resource of a Remote type", func() {
 
 	It("moves from a disabled node", func(ctx SpecContext) {
 		w := newFixture()
-		first, _ := actingNodes(ctx, w, everyNodeOrphan, all...)
+		first, _ := createZoneWithAgents(ctx, w, everyNodeOrphan, all...)
 		disable := func() {
 			setStatus(ctx, first, func(s *v1alpha1.NodeCatalogStatus) {
 				s.ObservedGeneration = nodeCatalog(ctx, NewWithT(GinkgoT()), first).Generation
@@ -291,25 +291,25 @@ var _ = Describe("A resource of a Remote type", func() {
 		}
 		disable()
 		w.reconcile(ctx)
-		acting, stopping := acts(ctx, "example", all...)
+		acting, stopping := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(stopping).To(Equal([]string{first}))
 		disable()
 		w.reconcile(ctx)
-		acting, _ = acts(ctx, "example", all...)
+		acting, _ = actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(HaveLen(1))
 		Expect(acting).NotTo(ContainElement(first))
 	})
 
 	It("is not deleted while its type is missing", func(ctx SpecContext) {
 		w := newFixture()
-		first, _ := actingNodes(ctx, w, everyNodeDelete, all...)
+		first, _ := createZoneWithAgents(ctx, w, everyNodeDelete, all...)
 		reportApplied(ctx, first)
 		w.reconcile(ctx)
-		Expect(k8s.Delete(ctx, zoneType(remote))).To(Succeed())
-		w = successor(w)
+		Expect(k8s.Delete(ctx, zoneType(withRemoteScope))).To(Succeed())
+		w = restartManager(w)
 		w.reconcile(ctx)
-		acting, withheld := acts(ctx, "example", all...)
+		acting, withheld := actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(BeEmpty())
 		Expect(withheld).To(Equal([]string{first}), "the other nodes know nothing of it")
 		Expect(conditionsOf(ctx, zone("example", "{}"))).To(ContainElement("Stalled=True MissingType"))
@@ -326,19 +326,19 @@ var _ = Describe("A resource of a Remote type", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 
 		By("applying the type again")
-		create(ctx, zoneType(remote))
+		create(ctx, zoneType(withRemoteScope))
 		w.reconcile(ctx)
-		acting, _ = acts(ctx, "example", all...)
+		acting, _ = actingAndStopping(ctx, "example", all...)
 		Expect(acting).To(Equal([]string{first}))
-		Expect(entriesOn(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
+		Expect(entriesOf(ctx, first)).To(Equal(map[string]string{"DNSZone/example": `{"ensure":"absent","ttl":700}`}))
 		reportApplied(ctx, first)
 		w.reconcile(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Satisfy(apierrors.IsNotFound))
 	})
 
 	It("cannot change its scope", func(ctx SpecContext) {
-		define(ctx, zones(remote))
-		t := zoneType(remote)
+		createDefinition(ctx, zoneDefinition(withRemoteScope))
+		t := zoneType(withRemoteScope)
 		create(ctx, t)
 		t.Spec.Scope = ""
 		Expect(k8s.Update(ctx, t)).To(MatchError(ContainSubstring("scope cannot be changed: define another kind")))

@@ -71,32 +71,32 @@ func (rs *requests) firstReads() []string {
 	return slices.Collect(maps.Values(rs.reads))
 }
 
-// whole returns the requests for whole objects so far whose path contains a part.
-func (rs *requests) whole(part string) []string {
+// matching returns the recorded requests whose path contains a part.
+func (rs *requests) matching(part string) []string {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(rs.all), func(s string) bool { return !strings.Contains(s, part) })
 }
 
-// rest waits until there has been no request for a second, and for as long as a hundred requests of the test itself take: on a busy
-// machine, something may be late to send one.
-func (rs *requests) rest(ctx context.Context, own client.Reader) error {
+// awaitQuiet waits until there has been no request for a second, and while the test itself made a hundred: on a busy machine,
+// requests may be late.
+func (rs *requests) awaitQuiet(ctx context.Context, own client.Reader) error {
 	const enough = 100
-	count, quiet := rs.quiet()
+	count, quiet := rs.sinceLast()
 	for reads := 0; reads < enough || quiet < time.Second; reads++ {
 		if err := own.List(ctx, &v1alpha1.FleetList{}); err != nil {
 			return err
 		}
 		before := count
-		if count, quiet = rs.quiet(); count != before {
+		if count, quiet = rs.sinceLast(); count != before {
 			reads = 0
 		}
 	}
 	return nil
 }
 
-// quiet returns the number of requests, and the time since the last one.
-func (rs *requests) quiet() (int, time.Duration) {
+// sinceLast returns the number of requests, and the time since the last one.
+func (rs *requests) sinceLast() (int, time.Duration) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.count, time.Since(rs.last)

@@ -50,7 +50,7 @@ func sealedFor(ctx context.Context, g Gomega, name string) map[string]v1alpha1.S
 	return all
 }
 
-func openedOn(ctx context.Context, g Gomega, node string, key *seal.PrivateKey, ref string) string {
+func unsealedOn(ctx context.Context, g Gomega, node string, key *seal.PrivateKey, ref string) string {
 	s := sealedFor(ctx, g, node)[ref]
 	value, err := key.Open(seal.Purpose{Node: node, Ref: ref, Attribute: s.Attribute}, s.Value)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -65,17 +65,17 @@ var _ = Describe("A Secret", func() {
 		Expect(fileConditions(ctx, "a")).To(Equal([]string{"Ready=False WaitingForKey", "Reconciling=True WaitingForKey", "Stalled=False Settled"}))
 		one, two := publishKey(ctx, "web-1"), publishKey(ctx, "web-2")
 		w.reconcile(ctx)
-		Expect(openedOn(ctx, g, "web-1", one, "File/a")).To(Equal("hunter2"))
-		Expect(openedOn(ctx, g, "web-2", two, "File/a")).To(Equal("hunter2"))
+		Expect(unsealedOn(ctx, g, "web-1", one, "File/a")).To(Equal("hunter2"))
+		Expect(unsealedOn(ctx, g, "web-2", two, "File/a")).To(Equal("hunter2"))
 
 		w.reconcile(ctx)
-		before := versions(ctx)
+		before := resourceVersions(ctx)
 		w.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before), "nothing is sealed anew")
-		again := newFixture()
-		again.clock.SetTime(w.clock.Now())
-		again.reconcile(ctx)
-		Expect(versions(ctx)).To(Equal(before), "nor by a manager that has just started")
+		Expect(resourceVersions(ctx)).To(Equal(before), "nothing is sealed anew")
+		restarted := newFixture()
+		restarted.clock.SetTime(w.clock.Now())
+		restarted.reconcile(ctx)
+		Expect(resourceVersions(ctx)).To(Equal(before), "nor by a manager that has just started")
 	})
 
 	It("is sealed again only if its value or the node's key changes", func(ctx SpecContext) {
@@ -98,16 +98,16 @@ var _ = Describe("A Secret", func() {
 		token.Data["text"] = []byte("two")
 		Expect(k8s.Update(ctx, token)).To(Succeed())
 		w.reconcile(ctx)
-		Expect(openedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
+		Expect(unsealedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
 		Expect(sealedFor(ctx, g, "web-1")["File/b"]).To(Equal(before["File/b"]))
 		Expect(nodeCatalog(ctx, g, "db-1").Generation).To(Equal(beforeDB))
-		Expect(openedOn(ctx, g, "db-1", db, "File/b")).To(Equal("other"))
+		Expect(unsealedOn(ctx, g, "db-1", db, "File/b")).To(Equal("other"))
 
 		By("the key of one node")
 		web = publishKey(ctx, "web-1")
 		w.reconcile(ctx)
-		Expect(openedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
-		Expect(openedOn(ctx, g, "web-1", web, "File/b")).To(Equal("other"))
+		Expect(unsealedOn(ctx, g, "web-1", web, "File/a")).To(Equal("two"))
+		Expect(unsealedOn(ctx, g, "web-1", web, "File/b")).To(Equal("other"))
 		Expect(nodeCatalog(ctx, g, "db-1").Generation).To(Equal(beforeDB))
 	})
 
@@ -121,13 +121,13 @@ var _ = Describe("A Secret", func() {
 		for range 2 {
 			w.reconcile(ctx)
 			Expect(fileConditions(ctx, "a")).To(ContainElements("Ready=False UnexposedSecret", "Stalled=True UnexposedSecret"))
-			Expect(entriesOn(ctx, "web-1")).To(HaveLen(1))
+			Expect(entriesOf(ctx, "web-1")).To(HaveLen(1))
 
 			token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "true"}
 			Expect(k8s.Update(ctx, token)).To(Succeed())
 			w.reconcile(ctx)
 			Expect(sealedFor(ctx, g, "web-1")).To(HaveLen(1))
-			Expect(entriesOn(ctx, "web-1")).To(HaveLen(2))
+			Expect(entriesOf(ctx, "web-1")).To(HaveLen(2))
 
 			token.Labels = map[string]string{v1alpha1.LabelExposeToNodes: "false"}
 			Expect(k8s.Update(ctx, token)).To(Succeed())
@@ -149,7 +149,7 @@ var _ = Describe("A Secret", func() {
 	})
 
 	It("is watched by a running manager, which reads no other", func(ctx SpecContext) {
-		mgr, asked := startManager(false)
+		mgr, recorded := startManager(false)
 		token, private := secret("token", "text", "one"), secret("private", "text", "s3cret")
 		private.Labels = nil
 		create(ctx, node("web-1", "web"), token, private, file("a", "/a", fromSecret("token", "text")), file("b", "/b", fromSecret("private", "text")))
@@ -158,7 +158,7 @@ var _ = Describe("A Secret", func() {
 		opens := func(want string) {
 			GinkgoHelper()
 			Eventually(ctx, func(g Gomega) {
-				g.Expect(openedOn(ctx, g, "web-1", key, "File/a")).To(Equal(want))
+				g.Expect(unsealedOn(ctx, g, "web-1", key, "File/a")).To(Equal(want))
 			}).Should(Succeed())
 		}
 		opens("one")
@@ -171,7 +171,7 @@ var _ = Describe("A Secret", func() {
 		var known corev1.SecretList
 		Expect(mgr.GetClient().List(ctx, &known)).To(Succeed())
 		Expect(known.Items).To(HaveExactElements(HaveField("Name", "token")))
-		Expect(asked.whole("/secrets")).To(HaveEach("GET /api/v1/secrets"))
+		Expect(recorded.matching("/secrets")).To(HaveEach("GET /api/v1/secrets"))
 
 		token.Labels = nil
 		Expect(k8s.Update(ctx, token)).To(Succeed())

@@ -47,14 +47,14 @@ var _ = Describe("Large fleets and large nodes", func() {
 		}
 		before := names()
 		Expect(before).To(HaveLen(5))
-		Expect(catalogs(ctx)).To(HaveLen(5))
-		Expect(entriesOn(ctx, "web-2")).To(HaveLen(2000))
+		Expect(listCatalogs(ctx)).To(HaveLen(5))
+		Expect(entriesOf(ctx, "web-2")).To(HaveLen(2000))
 		Expect(fileConditions(ctx, "f1999")).To(ContainElement("Ready=False Applying"))
 
-		update(ctx, "f1000", func(f *v1alpha1.File) { f.Spec.Content = new(strings.Repeat("y", 1<<10)) })
+		updateFile(ctx, "f1000", func(f *v1alpha1.File) { f.Spec.Content = new(strings.Repeat("y", 1<<10)) })
 		w.reconcile(ctx)
-		Expect(catalogs(ctx)).To(HaveLen(6))
-		Expect(entriesOn(ctx, "web-1")).To(And(HaveLen(2000), HaveKeyWithValue("File/f1000", ContainSubstring("yyyy"))))
+		Expect(listCatalogs(ctx)).To(HaveLen(6))
+		Expect(entriesOf(ctx, "web-1")).To(And(HaveLen(2000), HaveKeyWithValue("File/f1000", ContainSubstring("yyyy"))))
 		reportApplied(ctx, "web-1")
 		reportApplied(ctx, "web-2")
 		w.reconcile(ctx)
@@ -83,8 +83,8 @@ var _ = Describe("Large fleets and large nodes", func() {
 		}
 		nc.Status.Facts = &runtime.RawExtension{Raw: []byte(`{"large": "` + strings.Repeat("x", 32<<10) + `"}`)}
 		Expect(k8s.Status().Update(ctx, nc)).To(Succeed())
-		update(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("small") })
+		updateFile(ctx, "own", func(f *v1alpha1.File) { f.Spec.ContentTemplate = new("small") })
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(HaveKeyWithValue("File/own", ContainSubstring("small")))
+		Expect(entriesOf(ctx, "web-1")).To(HaveKeyWithValue("File/own", ContainSubstring("small")))
 	})
 })

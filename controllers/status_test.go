@@ -60,18 +60,18 @@ var _ = Describe("A resource's status", func() {
 		w.reconcile(ctx)
 		reportApplied(ctx, "n1")
 		w.reconcile(ctx)
-		settled := statusOf(ctx, NewWithT(GinkgoT()), "b")
+		unchanged := statusOf(ctx, NewWithT(GinkgoT()), "b")
 		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady 1 of 1"), ContainSubstring("Normal BecameReady 1 of 1")))
 
-		update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
+		updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = new("changed") })
 		w.reconcile(ctx)
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").ObservedGeneration).To(Equal(int64(2)))
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
-		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(settled))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(unchanged))
 		reportApplied(ctx, "n1")
 		w.reconcile(ctx)
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
-		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(settled))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, InSync: 1}))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "b")).To(Equal(unchanged))
 		Expect(w.drainEvents()).To(ConsistOf(ContainSubstring("Normal BecameReady")))
 	})
 
@@ -86,14 +86,14 @@ var _ = Describe("A resource's status", func() {
 		pass()
 		reportApplied(ctx, "n1")
 		pass()
-		settled := statusOf(ctx, NewWithT(GinkgoT()), "c")
+		unchanged := statusOf(ctx, NewWithT(GinkgoT()), "c")
 		reason := func(name string) string {
 			GinkgoHelper()
 			return fileConditions(ctx, name)[0]
 		}
 		change := func(name, content string) {
 			GinkgoHelper()
-			update(ctx, name, func(f *v1alpha1.File) { f.Spec.Content = &content })
+			updateFile(ctx, name, func(f *v1alpha1.File) { f.Spec.Content = &content })
 		}
 		change("a", "1")
 		pass()
@@ -105,7 +105,7 @@ var _ = Describe("A resource's status", func() {
 		pass()
 		Expect(reason("a")).To(Equal("Ready=True InSync"))
 		Expect(reason("b")).To(Equal("Ready=False Applying"))
-		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(settled))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(unchanged))
 
 		By("the second is reverted and repeated, with the same digest")
 		change("b", "hello\n")
@@ -125,7 +125,7 @@ var _ = Describe("A resource's status", func() {
 		}
 		Expect(reason("a")).To(Equal("Ready=False Applying"))
 		Expect(reason("b")).To(Equal("Ready=True InSync"))
-		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(settled))
+		Expect(statusOf(ctx, NewWithT(GinkgoT()), "c")).To(Equal(unchanged))
 		reportApplied(ctx, "n1")
 		pass()
 		Expect(reason("a")).To(Equal("Ready=True InSync"))
@@ -159,7 +159,7 @@ var _ = Describe("A resource's status", func() {
 		Expect(k8s.Delete(ctx, node("n1", "web"))).To(Succeed())
 		create(ctx, node("n1", "web"))
 		w.reconcile(ctx)
-		Expect(counts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
+		Expect(nodeCounts(ctx, "a")).To(Equal(v1alpha1.NodeCounts{Selected: 1, Pending: 1}))
 	})
 
 	It("explains why a node cannot apply its catalog", func(ctx SpecContext) {
@@ -182,7 +182,7 @@ var _ = Describe("A resource's status", func() {
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.reconcile(ctx)
 		for _, content := range []string{"one", "two"} {
-			update(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = &content })
+			updateFile(ctx, "a", func(f *v1alpha1.File) { f.Spec.Content = &content })
 			w.reconcileAfter(ctx, 0)
 			Expect(fileConditions(ctx, "a")).To(ContainElement("Ready=False Applying"))
 			reportApplied(ctx, "n1")
@@ -210,8 +210,8 @@ var _ = Describe("A resource's status", func() {
 	})
 })
 
-// drifts reports that a File drifted on a node for the nth time, and was corrected.
-func drifts(ctx SpecContext, w *fixture, node string, count int64) {
+// reportDrift reports, as an agent does, that File/a drifted a number of times and was corrected.
+func reportDrift(ctx SpecContext, w *fixture, node string, count int64) {
 	GinkgoHelper()
 	reportApplied(ctx, node)
 	setStatus(ctx, node, func(s *v1alpha1.NodeCatalogStatus) {
@@ -230,13 +230,13 @@ var _ = Describe("The drift in a resource's status", func() {
 		w.reconcile(ctx)
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeNil())
 
-		drifts(ctx, w, "n1", 1)
-		drifts(ctx, w, "other", 1000)
+		reportDrift(ctx, w, "n1", 1)
+		reportDrift(ctx, w, "other", 1000)
 		first := w.clock.Now()
 		w.reconcileAfter(ctx, time.Minute)
 		Expect(*statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).To(BeComparableTo(v1alpha1.ResourceDrift{Nodes: 1, Count: 1, LastSeen: metav1.NewTime(first)}))
 
-		drifts(ctx, w, "n2", 5)
+		reportDrift(ctx, w, "n2", 5)
 		second := w.clock.Now()
 		Expect(w.reconcileAfter(ctx, 20*time.Second)).To(BeNumerically("<=", 10*time.Second))
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift.Nodes).To(Equal(int32(1)))
@@ -249,7 +249,7 @@ var _ = Describe("The drift in a resource's status", func() {
 		w := newFixture(withLease(time.Hour))
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.reconcile(ctx)
-		drifts(ctx, w, "n1", 1)
+		reportDrift(ctx, w, "n1", 1)
 		w.reconcileAfter(ctx, time.Minute)
 		Expect(statusOf(ctx, NewWithT(GinkgoT()), "a").Drift).NotTo(BeNil())
 		setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) { s.Drift = nil })
@@ -261,7 +261,7 @@ var _ = Describe("The drift in a resource's status", func() {
 		w := newFixture(withLease(time.Hour))
 		create(ctx, node("n1", "web"), file("a", "/a"))
 		w.reconcile(ctx)
-		drifts(ctx, w, "n1", 3)
+		reportDrift(ctx, w, "n1", 3)
 		contended := func(is bool) {
 			setStatus(ctx, "n1", func(s *v1alpha1.NodeCatalogStatus) {
 				s.Drift[0].Contended, s.Drift[0].Author = is, &v1alpha1.Author{PID: 7, Executable: "/usr/bin/puppet"}
@@ -282,7 +282,7 @@ var _ = Describe("The drift in a resource's status", func() {
 		f := file("a", "/a")
 		create(ctx, node("n1", "web"), f)
 		w.reconcile(ctx)
-		drifts(ctx, w, "n1", 1)
+		reportDrift(ctx, w, "n1", 1)
 		w.reconcileAfter(ctx, time.Minute)
 		Expect(k8s.Status().Patch(ctx, f, client.RawPatch(types.MergePatchType, []byte(`{"status":{"drift":null}}`)))).To(Succeed())
 		w.reconcileAfter(ctx, time.Minute)

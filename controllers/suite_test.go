@@ -56,8 +56,8 @@ var _ = BeforeSuite(func() {
 	controlplane.Install(GinkgoT(), restConfig)
 })
 
-// cleanUp empties the cluster after a spec.
-func cleanUp() {
+// deferCleanUp empties the cluster after the spec.
+func deferCleanUp() {
 	GinkgoHelper()
 	DeferCleanup(func(ctx SpecContext) {
 		for _, kind := range v1alpha1.Resources() {
@@ -84,22 +84,22 @@ func removeFinalizers(ctx context.Context) {
 	}
 }
 
-// anything is a request; its content is ignored.
-var anything = ctrl.Request{}
+// anyRequest is a request to reconcile, whose content is ignored.
+var anyRequest = ctrl.Request{}
 
 // A fixture is a reconciler whose reconciliations and clock the spec drives, with clients that the spec may exchange.
 type fixture struct {
-	fleet   *controllers.Fleet
-	client  struct{ client.Client }
-	live    struct{ client.Reader }
-	clock   *clocktesting.FakePassiveClock
-	events  *events.FakeRecorder
-	metrics *prometheus.Registry
+	reconciler *controllers.Fleet
+	client     struct{ client.Client }
+	live       struct{ client.Reader }
+	clock      *clocktesting.FakePassiveClock
+	events     *events.FakeRecorder
+	metrics    *prometheus.Registry
 }
 
 func newFixture(adjust ...func(*controllers.Options)) *fixture {
 	GinkgoHelper()
-	cleanUp()
+	deferCleanUp()
 	return startFixture(clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), events.NewFakeRecorder(10_000), adjust...)
 }
 
@@ -113,7 +113,7 @@ func startFixture(clock *clocktesting.FakePassiveClock, recorder *events.FakeRec
 	for _, a := range adjust {
 		a(&o)
 	}
-	w.fleet = controllers.New(o)
+	w.reconciler = controllers.New(o)
 	return w
 }
 
@@ -131,9 +131,9 @@ func (w *fixture) reconcile(ctx context.Context) time.Duration {
 func (w *fixture) reconcileAfter(ctx context.Context, d time.Duration) time.Duration {
 	GinkgoHelper()
 	w.clock.SetTime(w.clock.Now().Add(d))
-	w.fleet.Invalidate()
-	w.fleet.CheckHeartbeats(ctx)
-	result, err := w.fleet.Reconcile(ctx, anything)
+	w.reconciler.Invalidate()
+	w.reconciler.CheckHeartbeats(ctx)
+	result, err := w.reconciler.Reconcile(ctx, anyRequest)
 	Expect(err).NotTo(HaveOccurred())
 	return result.RequeueAfter
 }
@@ -262,7 +262,8 @@ func entries(ctx context.Context, g Gomega, name string) (map[string]string, str
 	return m, digest
 }
 
-func entriesOn(ctx context.Context, name string) map[string]string {
+// entriesOf is entries without the digest.
+func entriesOf(ctx context.Context, name string) map[string]string {
 	GinkgoHelper()
 	m, _ := entries(ctx, NewWithT(GinkgoT()), name)
 	return m
@@ -327,7 +328,7 @@ func messageOf(ctx context.Context, name, condition string) string {
 	return ""
 }
 
-func counts(ctx context.Context, name string) v1alpha1.NodeCounts {
+func nodeCounts(ctx context.Context, name string) v1alpha1.NodeCounts {
 	GinkgoHelper()
 	n := statusOf(ctx, NewWithT(GinkgoT()), name).Nodes
 	Expect(n).NotTo(BeNil())

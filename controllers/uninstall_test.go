@@ -21,29 +21,29 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-const soon = patient.Limit
+const limit = patient.Limit
 
-// A site is a cluster of its own with a manager, from which a test can remove anything.
-type site struct {
+// A cluster is a cluster with a manager that only one test uses, so that the test can remove anything from it.
+type cluster struct {
 	*WithT
 	client.Client
-	cfg     *rest.Config // an administrator's
-	kubectl func(args ...string)
-	asked   *requests
+	cfg      *rest.Config // an administrator's
+	kubectl  func(args ...string)
+	requests *requests
 }
 
-func newSite(t *testing.T) site {
+func newCluster(t *testing.T) cluster {
 	t.Helper()
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
-	s := site{WithT: NewWithT(t), Client: controlplane.Admin(t, cfg), cfg: cfg, asked: &requests{}}
+	c := cluster{WithT: NewWithT(t), Client: controlplane.Admin(t, cfg), cfg: cfg, requests: &requests{}}
 	admin := filepath.Join(t.TempDir(), "kubeconfig")
-	s.Expect(controlplane.WriteKubeconfig(admin, cfg, "")).To(Succeed())
-	s.kubectl = func(args ...string) {
+	c.Expect(controlplane.WriteKubeconfig(admin, cfg, "")).To(Succeed())
+	c.kubectl = func(args ...string) {
 		t.Helper()
 		controlplane.Kubectl(t, admin, append(args, "--timeout="+patient.Limit.String())...)
 	}
-	mgr := newManager(s.WithT, asIn(cfg, "fettle-manager"), s.Scheme(), s.asked, false)
+	mgr := newManager(c.WithT, impersonatingIn(cfg, "fettle-manager"), c.Scheme(), c.requests, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -53,94 +53,94 @@ func newSite(t *testing.T) site {
 			t.Errorf("the manager ended with %v", err)
 		}
 	})
-	return s
+	return c
 }
 
-// settles waits until a node has a number of Catalogs, reports them as applied, and returns the spec.
-func (s site) settles(ctx context.Context, node string, lists int) v1alpha1.NodeCatalogSpec {
+// awaitCatalogs waits until a node has a number of Catalogs, reports them as applied, and returns the spec.
+func (c cluster) awaitCatalogs(ctx context.Context, node string, lists int) v1alpha1.NodeCatalogSpec {
 	var nc v1alpha1.NodeCatalog
-	s.Eventually(ctx, func() int {
-		_ = s.Get(ctx, client.ObjectKey{Name: node}, &nc)
+	c.Eventually(ctx, func() int {
+		_ = c.Get(ctx, client.ObjectKey{Name: node}, &nc)
 		return len(nc.Spec.Catalogs)
-	}).WithTimeout(soon).Should(Equal(lists))
+	}).WithTimeout(limit).Should(Equal(lists))
 	nc.Status.AppliedGeneration, nc.Status.AppliedDigest, nc.Status.AgentVersion = nc.Generation, catalog.Digest(nc.Spec), "test"
-	s.Expect(s.Client.Status().Update(ctx, &nc)).To(Succeed())
+	c.Expect(c.Client.Status().Update(ctx, &nc)).To(Succeed())
 	return nc.Spec
 }
 
-// readMessages returns the writes to NodeCatalogs so far.
-func (s site) readMessages() []string {
-	return slices.DeleteFunc(s.asked.whole("/nodecatalogs"), func(r string) bool { return strings.HasPrefix(r, "GET ") })
+// nodeCatalogWrites returns the requests that have written NodeCatalogs.
+func (c cluster) nodeCatalogWrites() []string {
+	return slices.DeleteFunc(c.requests.matching("/nodecatalogs"), func(r string) bool { return strings.HasPrefix(r, "GET ") })
 }
 
 func TestUninstallingOneByOneLeavesNodesAsTheyAre(t *testing.T) {
 	t.Parallel()
 
-	s, ctx := newSite(t), t.Context()
+	c, ctx := newCluster(t), t.Context()
 	ann := user("ann")
 	ann.Spec.DeletionPolicy = v1alpha1.DeletionDelete
-	waits := file("waits", "/waits", on("web"), deleted)
+	waits := file("waits", "/waits", on("web"), withDeletion)
 	for _, o := range []client.Object{
 		node("n1", "web"), node("n2", "db"), ann, waits,
-		file("a", "/a", deleted), file("b", "/b"), file("c", "/c", on("web")),
+		file("a", "/a", withDeletion), file("b", "/b"), file("c", "/c", on("web")),
 	} {
-		s.Expect(s.Create(ctx, o)).To(Succeed())
+		c.Expect(c.Create(ctx, o)).To(Succeed())
 	}
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
-		s.settles(ctx, name, lists)
+		c.awaitCatalogs(ctx, name, lists)
 	}
 	for _, o := range []client.Object{ann, waits} {
-		s.Eventually(ctx, func() []string {
-			s.Expect(s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		c.Eventually(ctx, func() []string {
+			c.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 			return o.GetFinalizers()
-		}).WithTimeout(soon).Should(ConsistOf(cleanup))
-		s.Expect(s.Delete(ctx, o)).To(Succeed())
+		}).WithTimeout(limit).Should(ConsistOf(cleanupFinalizer))
+		c.Expect(c.Delete(ctx, o)).To(Succeed())
 	}
-	s.Eventually(ctx, s.readMessages).WithTimeout(soon).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
-	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
-	s.Expect(s.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
-	told := len(s.readMessages())
+	c.Eventually(ctx, c.nodeCatalogWrites).WithTimeout(limit).Should(ContainElement("PATCH /apis/fettle.dev/v1alpha1/nodecatalogs/n2"))
+	c.Expect(c.requests.awaitQuiet(ctx, c.Client)).To(Succeed())
+	c.Expect(c.Get(ctx, client.ObjectKeyFromObject(ann), ann)).To(Succeed())
+	before := len(c.nodeCatalogWrites())
 
-	// A kind of which only deletions that wait for nodes are left.
-	s.kubectl("delete", "crd", "users.fettle.dev")
-	s.Expect(s.readMessages()[told:]).To(BeEmpty())
+	// The only objects of this kind are being deleted, and wait for nodes.
+	c.kubectl("delete", "crd", "users.fettle.dev")
+	c.Expect(c.nodeCatalogWrites()[before:]).To(BeEmpty())
 
-	// A kind of which nodes have resources.
-	s.kubectl("delete", "crd", "files.fettle.dev")
-	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	// Nodes have resources of this kind.
+	c.kubectl("delete", "crd", "files.fettle.dev")
+	c.Consistently(ctx, func() []string { return c.nodeCatalogWrites()[before:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
 		var nc v1alpha1.NodeCatalog
-		s.Expect(s.Get(ctx, client.ObjectKey{Name: name}, &nc)).To(Succeed())
-		s.Expect(nc.Spec.Catalogs).To(HaveLen(lists))
+		c.Expect(c.Get(ctx, client.ObjectKey{Name: name}, &nc)).To(Succeed())
+		c.Expect(nc.Spec.Catalogs).To(HaveLen(lists))
 	}
 
 	// Nodes that join and change meanwhile.
-	s.Expect(s.Create(ctx, node("n3", "web"))).To(Succeed())
-	s.Expect(s.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
-	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	c.Expect(c.Create(ctx, node("n3", "web"))).To(Succeed())
+	c.Expect(c.Patch(ctx, node("n1", ""), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"role":"db"}}}`)))).To(Succeed())
+	c.Consistently(ctx, func() []string { return c.nodeCatalogWrites()[before:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 
 	// The other kinds.
-	s.kubectl("delete", "-k", "../config/crd", "--ignore-not-found")
-	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	c.kubectl("delete", "-k", "../config/crd", "--ignore-not-found")
+	c.Consistently(ctx, func() []string { return c.nodeCatalogWrites()[before:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 	var nodes corev1.NodeList
-	s.Expect(s.List(ctx, &nodes)).To(Succeed())
-	s.Expect(nodes.Items).To(HaveLen(3))
+	c.Expect(c.List(ctx, &nodes)).To(Succeed())
+	c.Expect(nodes.Items).To(HaveLen(3))
 }
 
 func TestUninstallingAtOnceLeavesNodesAsTheyAre(t *testing.T) {
 	t.Parallel()
 
-	s, ctx := newSite(t), t.Context()
-	for _, o := range []client.Object{node("n1", "web"), node("n2", "db"), file("a", "/a", deleted), file("b", "/b"), file("c", "/c", on("web"), deleted)} {
-		s.Expect(s.Create(ctx, o)).To(Succeed())
+	c, ctx := newCluster(t), t.Context()
+	for _, o := range []client.Object{node("n1", "web"), node("n2", "db"), file("a", "/a", withDeletion), file("b", "/b"), file("c", "/c", on("web"), withDeletion)} {
+		c.Expect(c.Create(ctx, o)).To(Succeed())
 	}
 	for name, lists := range map[string]int{"n1": 2, "n2": 1} {
-		s.settles(ctx, name, lists)
+		c.awaitCatalogs(ctx, name, lists)
 	}
-	s.Expect(s.asked.rest(ctx, s.Client)).To(Succeed())
-	told := len(s.readMessages())
-	s.kubectl("delete", "-k", "../config/crd")
-	s.Consistently(ctx, func() []string { return s.readMessages()[told:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
+	c.Expect(c.requests.awaitQuiet(ctx, c.Client)).To(Succeed())
+	before := len(c.nodeCatalogWrites())
+	c.kubectl("delete", "-k", "../config/crd")
+	c.Consistently(ctx, func() []string { return c.nodeCatalogWrites()[before:] }).WithTimeout(2 * time.Second).Should(BeEmpty())
 }
 
 func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
@@ -149,9 +149,9 @@ func TestDocumentedCommandRemovesFinalizersWithoutAManager(t *testing.T) {
 	cfg, _ := controlplane.Start(t)
 	controlplane.Install(t, cfg)
 	admin, g, ctx := controlplane.Admin(t, cfg), NewWithT(t), t.Context()
-	f, ann := file("a", "/a", deleted), user("ann")
+	f, ann := file("a", "/a", withDeletion), user("ann")
 	for _, o := range []client.Object{f, ann} {
-		o.SetFinalizers([]string{cleanup})
+		o.SetFinalizers([]string{cleanupFinalizer})
 		g.Expect(admin.Create(ctx, o)).To(Succeed())
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -28,20 +28,21 @@ import (
 // after the spec. It records the manager's requests.
 func startManager(elect bool) (ctrl.Manager, *requests) {
 	GinkgoHelper()
-	return startManagerBehind(&requests{}, elect)
+	return startManagerRecording(&requests{}, elect)
 }
 
-func startManagerBehind(asked *requests, elect bool) (ctrl.Manager, *requests) {
+// startManagerRecording is startManager with the requests that it records.
+func startManagerRecording(recorded *requests, elect bool) (ctrl.Manager, *requests) {
 	GinkgoHelper()
-	cleanUp()
-	mgr, _ := runManager(asked, elect)
-	return mgr, asked
+	deferCleanUp()
+	mgr, _ := runManager(recorded, elect)
+	return mgr, recorded
 }
 
 // runManager starts a manager beside others. It runs until stop, or the end of the spec.
-func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
+func runManager(recorded *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 	GinkgoHelper()
-	mgr = newManager(NewWithT(GinkgoT()), as("fettle-manager"), scheme, asked, elect)
+	mgr = newManager(NewWithT(GinkgoT()), impersonating("fettle-manager"), scheme, recorded, elect)
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives every node of the spec
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -55,8 +56,8 @@ func runManager(asked *requests, elect bool) (mgr ctrl.Manager, stop func()) {
 }
 
 // newManager creates a manager as the command does.
-func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, asked *requests, elect bool) ctrl.Manager {
-	cfg.Wrap(asked.record)
+func newManager(g Gomega, cfg *rest.Config, scheme *runtime.Scheme, recorded *requests, elect bool) ctrl.Manager {
+	cfg.Wrap(recorded.record)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         caches.Options(),
@@ -134,7 +135,7 @@ var _ = Describe("A running manager", func() {
 	})
 
 	It("reads only ConfigMaps that resources refer to, once per version", func(ctx SpecContext) {
-		mgr, asked := startManager(false)
+		mgr, recorded := startManager(false)
 		other := configMap("other", "x", "1")
 		other.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "x is 1"}
 		create(ctx, node("web-1", "web"), node("db-1", "db"), other, configMap("motd", "text", "one"),
@@ -153,7 +154,7 @@ var _ = Describe("A running manager", func() {
 		serves("db-1", "two")
 
 		const read = "GET /api/v1/namespaces/default/configmaps/motd"
-		Expect(asked.whole("configmaps")).To(HaveExactElements(read, read))
+		Expect(recorded.matching("configmaps")).To(HaveExactElements(read, read))
 		cached := &metav1.PartialObjectMetadata{}
 		cached.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		Expect(mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(other), cached)).To(Succeed())
@@ -162,12 +163,12 @@ var _ = Describe("A running manager", func() {
 	})
 
 	It("ignores heartbeats of Nodes and unrelated ConfigMaps", func(ctx SpecContext) {
-		_, asked := startManager(false)
+		_, recorded := startManager(false)
 		create(ctx, node("web-1", "web"), configMap("other", "x", "1"), file("a", "/a"))
 		Eventually(ctx, func() []string { return fileConditions(ctx, "a") }).Should(ContainElement("Ready=False Applying"))
-		Expect(asked.rest(ctx, k8s)).To(Succeed())
-		before := versions(ctx)
-		start := len(asked.whole(""))
+		Expect(recorded.awaitQuiet(ctx, k8s)).To(Succeed())
+		before := resourceVersions(ctx)
+		start := len(recorded.matching(""))
 		for range 3 {
 			var n corev1.Node
 			Expect(k8s.Get(ctx, client.ObjectKey{Name: "web-1"}, &n)).To(Succeed())
@@ -177,37 +178,37 @@ var _ = Describe("A running manager", func() {
 		Expect(k8s.Update(ctx, configMap("other", "x", "2"))).To(Succeed())
 		delete(before, "Node/web-1")
 		Consistently(ctx, func() map[string]string {
-			now := versions(ctx)
+			now := resourceVersions(ctx)
 			delete(now, "Node/web-1")
 			return now
 		}).WithTimeout(2 * time.Second).Should(Equal(before))
-		Expect(asked.whole("")[start:]).To(BeEmpty())
+		Expect(recorded.matching("")[start:]).To(BeEmpty())
 	})
 
 	It("removes nothing from nodes while it cannot read a kind", func(ctx SpecContext) {
 		w := newFixture()
 		create(ctx, node("web-1", "web"), file("a", "/a"), file("b", "/b"), user("ann"))
 		w.reconcile(ctx)
-		Expect(entriesOn(ctx, "web-1")).To(HaveLen(3))
-		before := versions(ctx)
+		Expect(entriesOf(ctx, "web-1")).To(HaveLen(3))
+		before := resourceVersions(ctx)
 
-		asked := &requests{}
-		asked.refused.Store(new("/users"))
-		startManagerBehind(asked, false)
-		Eventually(ctx, func() []string { return asked.whole("/users") }).ShouldNot(BeEmpty())
-		Eventually(ctx, func() []string { return asked.whole("/files") }).ShouldNot(BeEmpty())
-		Consistently(ctx, func() map[string]string { return versions(ctx) }).WithTimeout(2 * time.Second).Should(Equal(before))
+		recorded := &requests{}
+		recorded.refused.Store(new("/users"))
+		startManagerRecording(recorded, false)
+		Eventually(ctx, func() []string { return recorded.matching("/users") }).ShouldNot(BeEmpty())
+		Eventually(ctx, func() []string { return recorded.matching("/files") }).ShouldNot(BeEmpty())
+		Consistently(ctx, func() map[string]string { return resourceVersions(ctx) }).WithTimeout(2 * time.Second).Should(Equal(before))
 
 		Expect(k8s.Delete(ctx, file("a", "/a"))).To(Succeed())
-		asked.refused.Store(nil)
-		Eventually(ctx, func() map[string]string { return entriesOn(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
+		recorded.refused.Store(nil)
+		Eventually(ctx, func() map[string]string { return entriesOf(ctx, "web-1") }).Should(And(HaveLen(2), HaveKey("File/b"), HaveKey("User/ann")))
 	})
 
 	It("works as the elected leader", func(ctx SpecContext) {
 		mgr, _ := startManager(true)
 		Eventually(ctx, mgr.Elected()).Should(BeClosed())
 		create(ctx, node("web-1", "web"), file("a", "/a"))
-		Eventually(ctx, func() []string { return names(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
+		Eventually(ctx, func() []string { return listNames(ctx, &v1alpha1.NodeCatalogList{}) }).Should(Equal([]string{"web-1"}))
 	})
 })
 
@@ -223,7 +224,7 @@ func relabel(ctx context.Context, name, role string) {
 	Expect(k8s.Patch(ctx, node(name, ""), patch)).To(Succeed())
 }
 
-func names(ctx context.Context, list client.ObjectList) []string {
+func listNames(ctx context.Context, list client.ObjectList) []string {
 	GinkgoHelper()
 	var all []string
 	Expect(k8s.List(ctx, list)).To(Succeed())
