@@ -98,7 +98,7 @@ type Fleet struct {
 	finalizers  finalizers
 	statuses    statusWriter
 	drift       driftEvents
-	overview    overview
+	fleetStatus fleetStatusWriter
 
 	// What the next reconciliation continues: see decide.
 	desired desired
@@ -116,7 +116,7 @@ func New(o Options) *Fleet {
 		finalizers:  finalizers{client: o.Client, protectPermissions: o.Protect},
 		statuses:    statusWriter{client: o.Client, recorder: o.Recorder, written: map[v1alpha1.ResourceRef]writtenStatus{}},
 		drift:       driftEvents{recorder: o.Recorder},
-		overview:    overview{client: o.Client, clock: o.Clock, metrics: o.Metrics, owner: o.Owner},
+		fleetStatus: fleetStatusWriter{client: o.Client, clock: o.Clock, metrics: o.Metrics, owner: o.Owner},
 	}
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
 	f.gatherer = gatherer{client: o.Client, external: external}
@@ -212,7 +212,7 @@ func (f *Fleet) gather(ctx context.Context) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc := &scope{snapshot: s, disabled: f.overview.observe(s.fleet)}
+	sc := &scope{snapshot: s, disabled: f.fleetStatus.observe(s.fleet)}
 	if s.external.Syncing > 0 {
 		return sc, nil
 	}
@@ -269,12 +269,12 @@ func (f *Fleet) report(ctx context.Context, sc *scope, d desired, all *results) 
 	all.add(f.publisher.mark(ctx, sc, nodes))
 	waiting := planDeletions(sc, d, nodes)
 	all.add(f.finalizers.reconcile(ctx, sc, waiting))
-	statuses, counts := planStatuses(sc, d, nodes, &f.nodes.records, metav1.NewTime(now))
-	f.metrics.setCounts(counts)
+	statuses, fleetCounts := planStatuses(sc, d, nodes, &f.nodes.records, metav1.NewTime(now))
+	f.metrics.setCounts(fleetCounts)
 	all.add(f.statuses.write(ctx, append(statuses, planDeletionStatuses(waiting, metav1.NewTime(now))...), sc.snapshot, now))
 	all.add(0, f.statuses.writeTypes(ctx, sc.external.Types))
 	all.add(f.drift.record(sc.live, d.Selected, now), nil)
-	all.add(f.overview.write(ctx, sc, counts, &f.nodes.records))
+	all.add(f.fleetStatus.write(ctx, sc, fleetCounts, &f.nodes.records))
 	all.add(sc.external.Retry, nil)
 	all.add(resyncPeriod, nil)
 }

@@ -67,13 +67,13 @@ func isReconciling(s v1alpha1.ResourceStatus) bool {
 }
 
 // planStatuses returns the updates of resources that nodes are to have, and counts these and the nodes.
-func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Records, now metav1.Time) (updates []statusUpdate, all *counts.Fleet) {
-	all = counts.New(sc.kindNames())
-	all.Deselection = d.hold.Status()
+func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Records, now metav1.Time) (updates []statusUpdate, fleetCounts *counts.Fleet) {
+	fleetCounts = counts.New(sc.kindNames())
+	fleetCounts.Deselection = d.hold.Status()
 	var index nodestatus.Index
 	for name, n := range nodes {
 		index.Add(n.Node)
-		all.AddNode(name, n.State())
+		fleetCounts.AddNode(name, n.State())
 	}
 	deselected := planDeselected(sc, d, nodes)
 	heard := func(node string) bool { return !nodes[node].Silent }
@@ -92,10 +92,10 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 			ActingNode: sc.actingNode(ref, selected), Deselected: deselected[ref].Deselected(),
 			Drift: records.Of(ref, selected), Contest: records.Contest(ref, selected, heard),
 		}, *o.GetStatus(), now)
-		all.AddResource(o.KindName(), conditions.Summarize(next))
+		fleetCounts.AddResource(o.KindName(), conditions.Summarize(next))
 		updates = appendIfChanged(updates, o, next)
 	}
-	return updates, all
+	return updates, fleetCounts
 }
 
 // actingNode returns the node that acts for a resource of a Remote type, "" if there is none.
