@@ -150,7 +150,7 @@ func (f *fixture) checkUnknown(t *testing.T) {
 	}
 }
 
-// elect returns the flags of managers with leader election.
+// elect are the flags of managers with leader election.
 var elect = []string{"-leader-elect", "-leader-elect-namespace", "fettle-system"}
 
 func (f *fixture) killLeaders(t *testing.T) {
