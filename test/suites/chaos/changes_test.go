@@ -136,7 +136,7 @@ func (r *rollout) awaitCompletion(t *testing.T) (twice int) {
 // checkHosts checks that every host has the desired files, and that unchanged files were not rewritten.
 func (r *rollout) checkHosts(t *testing.T, before, now map[string]map[string]string) {
 	t.Helper()
-	written := r.fixture.writeCounts()
+	written := r.writeCounts()
 	for node, files := range now {
 		got, times := map[string]string{}, r.writesBefore[node]
 		for path, content := range files {
