@@ -60,7 +60,7 @@ table() {
 		nodeagent                  ours/controllers                      no
 		nodeagent                  ours/internal/compiler                no
 		nodeagent/status           sigs.k8s.io/controller-runtime        no
-		nodeagent/cluster          sigs.k8s.io/controller-runtime        yes
+		nodeagent/cluster          sigs.k8s.io/controller-runtime        no
 		controllers                ours/internal/fleet/deselection       yes
 		controllers                ours/nodeagent                        no
 		controllers                testing                               no

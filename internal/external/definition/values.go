@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -21,9 +19,6 @@ func (d *Definition) Conforms(at *v1alpha1.ExternalAttribute, value any) error {
 	if schema == nil {
 		return nil
 	}
-	if hasHugeNumber(value) {
-		return fmt.Errorf("%s has a number of too many digits", at.Name)
-	}
 	err := schema.CheckAt(at.Name, value)
 	text, isText := value.(string)
 	if err == nil || !isText || !at.CaseInsensitive {
@@ -34,34 +29,6 @@ func (d *Definition) Conforms(at *v1alpha1.ExternalAttribute, value any) error {
 		return nil
 	}
 	return err
-}
-
-// hasHugeNumber reports whether a part of a value is a number that takes much memory to compare exactly.
-func hasHugeNumber(value any) bool {
-	switch v := value.(type) {
-	case json.Number:
-		return !isPlain(v)
-	case []any:
-		return slices.ContainsFunc(v, hasHugeNumber)
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasHugeNumber)
-	}
-	return false
-}
-
-// isPlain reports whether a number has few digits, also when its exponent is written out.
-func isPlain(n json.Number) bool {
-	const most = 400 // the largest float has 309
-	text := n.String()
-	if len(text) > most {
-		return false
-	}
-	_, exponent, ok := strings.Cut(strings.ToLower(text), "e")
-	if !ok {
-		return true
-	}
-	e, err := strconv.Atoi(exponent)
-	return err == nil && e >= -most && e <= most
 }
 
 // compiled returns the schemas of attributes by their names, without those that no definition can have: crdbuild reports them.

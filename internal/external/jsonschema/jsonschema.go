@@ -34,6 +34,9 @@ func Compile(raw []byte) (*Schema, error) {
 	if err := noReferences(tree, false); err != nil {
 		return nil, err
 	}
+	if hasHugeNumber(tree) {
+		return nil, errors.New("the schema has a number of too many digits")
+	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(refuse{})
 	const name = "urn:schema"
@@ -77,7 +80,7 @@ func noReferencesIn(t map[string]any, key string, names bool) error {
 	case slices.Contains([]string{"const", "enum", "default", "examples"}, key): // values
 		return nil
 	}
-	return noReferences(t[key], slices.Contains([]string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}, key))
+	return noReferences(t[key], slices.Contains([]string{"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}, key))
 }
 
 // refuse loads nothing.
@@ -92,6 +95,9 @@ func (s *Schema) Check(value any) error { return s.CheckAt("", value) }
 
 // CheckAt is Check for a value that is an attribute of this name.
 func (s *Schema) CheckAt(name string, value any) error {
+	if hasHugeNumber(value) {
+		return fmt.Errorf("%s has a number of too many digits", instancePath(name, nil))
+	}
 	err := s.compiled.Validate(value)
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {

@@ -12,12 +12,14 @@ func TestSchemasThatLoadOrReferAreRefused(t *testing.T) {
 	t.Parallel()
 
 	for schema, want := range map[string]string{
-		`{"properties":{"a":{"$ref":"#/x"}}}`:    "the schema has $ref",
-		`{"allOf":[{"$dynamicRef":"#x"}]}`:       "the schema has $dynamicRef",
-		`{"$schema":"https://example.com/meta"}`: "is not loaded",
-		`{"pattern":"(?=x)"}`:                    "cannot use the schema",
-		`{"type":"wrong"}`:                       "cannot use the schema",
-		`{`:                                      "cannot read the schema",
+		`{"properties":{"a":{"$ref":"#/x"}}}`:     "the schema has $ref",
+		`{"allOf":[{"$dynamicRef":"#x"}]}`:        "the schema has $dynamicRef",
+		`{"$schema":"https://example.com/meta"}`:  "is not loaded",
+		`{"pattern":"(?=x)"}`:                     "cannot use the schema",
+		`{"type":"wrong"}`:                        "cannot use the schema",
+		`{`:                                       "cannot read the schema",
+		`{"maximum":1e1000000000}`:                "the schema has a number of too many digits",
+		`{"dependencies":{"const":{"$ref":"x"}}}`: "the schema has $ref",
 	} {
 		if _, err := jsonschema.Compile([]byte(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", schema, err, want)
@@ -45,6 +47,7 @@ func TestViolationsNameThePlaceAndNoValue(t *testing.T) {
 		`{"n":3}`:              "",
 		`{"a":{"b":"s3cret"}}`: "a.b violates pattern of the schema",
 		`{"n":4}`:              "n violates maximum of the schema",
+		`{"n":1e1000000000}`:   "the combination of properties has a number of too many digits",
 		`{}`:                   "the combination of properties violates required of the schema",
 	} {
 		d := json.NewDecoder(strings.NewReader(value))
