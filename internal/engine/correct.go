@@ -103,9 +103,9 @@ func (c Corrector) Correctable(kinds ...string) map[resource.Ref]bool {
 // Waiting returns those of [Corrector.Correctable] that have not had their turn.
 func (c Corrector) Waiting(kinds ...string) map[resource.Ref]bool {
 	can := c.Correctable(kinds...)
-	for _, of := range c.t.turns {
-		if of != nil && of.done {
-			delete(can, of.Ref)
+	for _, n := range c.t.order.nodes {
+		if c.hadTurn(n) {
+			delete(can, n.Ref)
 		}
 	}
 	return can
@@ -158,12 +158,16 @@ func (c Corrector) wasManaged(n *node) bool {
 
 func (c Corrector) areManagedBefore(n *node) bool {
 	for before := range c.t.order.before(n) {
-		of := c.t.turns[before.index]
-		if c.blocks(before) || (of == nil || !of.done) && !c.wasManaged(before) {
+		if c.blocks(before) || !c.hadTurn(before) && !c.wasManaged(before) {
 			return false
 		}
 	}
 	return true
+}
+
+func (c Corrector) hadTurn(n *node) bool {
+	of := c.t.turns[n.index]
+	return of != nil && of.done
 }
 
 func (c Corrector) blocks(n *node) bool {
