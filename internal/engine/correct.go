@@ -114,11 +114,8 @@ func (c Corrector) Waiting(kinds ...string) map[resource.Ref]bool {
 // Correct corrects the drift of some of these resources, as [Transaction.Correct] does. What its changes notify is refreshed in its
 // turn or, if that has been, by the next run. The error is one of the store.
 func (c Corrector) Correct(ctx context.Context, drifted map[resource.Ref]bool) (report.Report, error) {
-	result, err := c.t.correct(ctx, drifted, nil)
-	if len(c.busy) > 0 { // the command may still change what was read meanwhile
-		c.t.beginWrite()
-	}
-	return result, err
+	defer c.t.beginWrite() // drift goes on, and a command may still change what was read meanwhile
+	return c.t.correct(ctx, drifted, nil)
 }
 
 // related reports by node whether it is one of the busy ones, or comes before or after one of them.
