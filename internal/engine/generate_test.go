@@ -199,9 +199,9 @@ func TestReportsOfGeneratedResourcesAreBounded(t *testing.T) {
 		names[i] = strconv.Itoa(i)
 	}
 	m.nested = map[string][]string{"n": names}
-	m.things["n"] = redThing("n")
+	m.things["n"], m.things["earlier"] = redThing("n"), redThing("earlier")
 	for _, want := range []report.Counts{{Changed: most, Failed: 1}, {Changed: 1}} {
-		result := transact(t, []resource.Item{m.item(t, "Nest/n", red)})
+		result := transact(t, []resource.Item{m.item(t, "Thing/earlier", red), m.item(t, "Nest/n", red)})
 		if result.Counts.Changed != want.Changed || result.Counts.Failed != want.Failed {
 			t.Errorf("got %+v, want %+v", result.Counts, want)
 		}
