@@ -101,6 +101,18 @@ func TestCorrectionHandlesOnlyItsResourcesAndWhatComesAfterTheirChanges(t *testi
 	}
 }
 
+func TestCorrectionInNoopNeedsNotWhatItComesAfter(t *testing.T) {
+	t.Parallel()
+	m, store := newMachine(), newMemory()
+	items := []resource.Item{m.item(t, "Thing/a", red), m.item(t, "Thing/b", red, "require:Thing/a")}
+	transact(t, items, storing(store))
+	m.things["a"], m.things["b"] = colored("green"), colored("green")
+	want := []string{"Thing/b Noop", "  color changed green to red (noop) (corrective)"}
+	if diff := cmp.Diff(want, lines(correct(t, items, all, []string{"b"}, storing(store), noop))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
 func TestRefreshAfterACorrectionHappensOnce(t *testing.T) {
 	t.Parallel()
 	m, store := newMachine(), newMemory()

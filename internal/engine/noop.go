@@ -175,7 +175,7 @@ func (p *predictor) reader() resource.Reader {
 // call returns the context of a call that predicts what an apply would do. Calls share what they look up until something more is
 // planned or written.
 func (p *predictor) call() resource.Call {
-	if now := (plannedTime{len(p.writes), p.epochs.now}); p.memo == nil || p.memoOf != now {
+	if now := (plannedTime{len(p.writes), p.epochs.now}); p.memoOf != now {
 		p.memo, p.memoOf = resource.NewMemo(), now
 	}
 	c := p.calls.new()
@@ -246,7 +246,7 @@ func (p *predictor) doubtAfterUnknown(of *turn) {
 func (p *predictor) unknownBefore(of *turn) *turn {
 	for n := range p.order.before(of.node) {
 		switch before := p.turns[n.index]; {
-		case before == nil || before == of:
+		case before == nil: // it has no turn
 		case before.forecast.unknown:
 			return before
 		case before.forecast.unknownAfter != nil:

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
+	"github.com/fettle-dev/fettle/internal/resource/bound"
 )
 
 // A noop run reports exactly the changes that an apply would make.
@@ -242,11 +244,42 @@ func TestNoopDoubtsStates(t *testing.T) {
 
 func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
 	scenario{
-		given: func(m *machine) { m.fail["precheck a"] = errBroken },
-		items: [][]string{{"Crate/a", red}},
+		given: func(m *machine) {
+			m.fail["precheck a"], m.fail["precheck read of b"] = errBroken, &resource.UnknownError{Reason: "runs a command"}
+			m.things["b"] = redThing("b")
+		},
+		items: [][]string{{"Thing/x", red, "noop"}, {"Crate/a", red}, {"Crate/b", red}},
 		did:   []string{"write together a"},
-		want:  []string{"Crate/a Changed", "  created"},
+		want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Changed", "  created", "Crate/b InSync"},
 	}.play(t)
+}
+
+// An asking provider looks something up to predict what an apply would read.
+type asking struct {
+	batching
+	asked *int
+}
+
+func (p asking) PrecheckRead(_ context.Context, h resource.Reader, _, _ thing) error {
+	_, err := resource.Once(h, "list", func() (bool, error) { *p.asked++; return true, nil })
+	return err
+}
+
+func TestPredictionsLookUpTheSameOnceUntilMoreIsPlanned(t *testing.T) {
+	m, asked := newMachine(), 0
+	kinds := map[string]resource.Kind{"Ask": bound.Kind(m.typ("Ask", []resource.Provider[thing]{asking{batching{plain{m, "hand"}}, &asked}}))}
+	var items []resource.Item
+	for _, ref := range []string{"Thing/x", "Ask/a", "Ask/b", "Thing/y", "Ask/c"} {
+		item := m.itemOf(t, kinds, ref, red)
+		if item.Ref.Kind == "Ask" {
+			m.things[item.Ref.Name] = redThing(item.Ref.Name)
+		}
+		items = append(items, item)
+	}
+	transact(t, items, noop)
+	if asked != 2 {
+		t.Errorf("looked it up %d times, want 2", asked)
+	}
 }
 
 // What foreign code may change is counted, too, although its report is that of a resource in sync.
