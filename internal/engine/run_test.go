@@ -560,6 +560,22 @@ func TestStoppedRunFinishesTheCurrentResource(t *testing.T) {
 	}
 }
 
+func TestStoppedRunChangesNothingThatItHasReadAlready(t *testing.T) {
+	m := newMachine()
+	m.things["a"], m.things["b"] = redThing("a"), colored("green")
+	ctx, stop := context.WithCancel(t.Context())
+	m.onWrite = func(string) { stop() }
+	items := []resource.Item{m.item(t, "Barrel/a", red), m.item(t, "Thing/x", red), m.item(t, "Barrel/b", red)}
+	result, err := engine.Transaction{Host: struct{ host.Host }{}, Now: stoodStill}.Run(ctx, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Barrel/a InSync", "Thing/x Changed", "  created", "Barrel/b Skipped", "  the run was stopped before its turn"}
+	if diff := cmp.Diff(want, lines(result)); diff != "" || m.listed != 1 {
+		t.Errorf("read barrels %d times; report (-want +got):\n%s", m.listed, diff)
+	}
+}
+
 func TestRunFailsAfterTimeout(t *testing.T) {
 	m := newMachine()
 	ctx, stop := context.WithCancelCause(t.Context())

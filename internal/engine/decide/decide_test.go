@@ -36,7 +36,7 @@ func TestDecide(t *testing.T) {
 		"noop events alone are reported":                               {decide.Situation{Events: decide.Events{Noop: 2}, CanRefresh: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 2 events"}},
 		"events under noop are reported":                               {decide.Situation{Events: decide.Events{Real: 1}, CanRefresh: true, Noop: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 1 event"}},
 		"events that may come are reported":                            {decide.Situation{Events: decide.Events{Unknown: 2}, CanRefresh: true}, decide.Verdict{decide.ReportUnknown, "may be refreshed by 2 events"}},
-		"events that come precede those that may come":                 {decide.Situation{Events: decide.Events{Noop: 1, Unknown: 2}, CanRefresh: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 1 event"}},
+		"events that come precede those that may come":                 {decide.Situation{Events: decide.Events{Noop: 1, Unknown: 1}, CanRefresh: true}, decide.Verdict{decide.ReportNoop, "would have been refreshed by 1 event"}},
 		"an event precedes those that may come":                        {decide.Situation{Events: decide.Events{Real: 1, Unknown: 2}, CanRefresh: true}, decide.Verdict{decide.Refresh, "refreshed by 1 event"}},
 		"an unselected resource is skipped":                            {decide.Situation{Unselected: true, Invalid: bad, Changes: change}, decide.Verdict{decide.Skip, "not selected"}},
 		"failed dependencies cause a skip":                             {decide.Situation{FailedDeps: dep, Changes: change}, decide.Verdict{decide.Skip, "skipped because of failed dependencies: Thing/dep"}},
@@ -59,5 +59,11 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+func TestAnyEventMayRefresh(t *testing.T) {
+	if got, want := decide.MayRefresh(decide.Events{Real: 3, Noop: 2, Unknown: 1}), "may be refreshed by 6 events"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
