@@ -19,6 +19,11 @@ type host struct {
 	Alias   string   `json:"alias,omitempty"`
 	Comment *string  `json:"comment,omitempty"`
 	Links   []string `json:"links,omitempty"`
+	// Names of other relations.
+	Nearest    []string `json:"nearest,omitempty"`
+	Precedes   []string `json:"precedes,omitempty"`
+	Notifies   []string `json:"notifies,omitempty"`
+	Subscribes []string `json:"subscribes,omitempty"`
 }
 
 // hosts is a type whose relation sends desired states.
@@ -31,6 +36,10 @@ func hosts() *resource.Type[host] {
 		},
 		Auto: []resource.AutoRelation[host]{
 			{Relation: resource.Require, Kind: "Host", Names: func(h host) []string { return h.Links }, SendDesired: true},
+			{Relation: resource.Require, Kind: "Host", Names: func(h host) []string { return h.Nearest }, Nearest: true},
+			{Relation: resource.Before, Kind: "Host", Names: func(h host) []string { return h.Precedes }},
+			{Relation: resource.Notify, Kind: "Host", Names: func(h host) []string { return h.Notifies }},
+			{Relation: resource.Subscribe, Kind: "Host", Names: func(h host) []string { return h.Subscribes }},
 		},
 		Receive: func(*host, []resource.Related) {},
 	}
