@@ -40,11 +40,9 @@ func New(items []resource.Item) *Plan {
 	keys := byKey(items, false)
 	relations := relationsOf(items, keys)
 	edges := outsideComponents(written, n, components)
-	if auto := autoEdges(relations, g); len(auto) > 0 {
-		// Automatic edges that close a cycle are dropped, since no author asked for them.
-		all := graphOf(n, slices.Concat(edges, auto))
-		edges = append(edges, outsideComponents(auto, n, all.SCCs())...)
-	}
+	// Automatic edges that close a cycle are dropped, since no author asked for them.
+	auto := autoEdges(relations, g)
+	edges = append(edges, outsideComponents(auto, n, graphOf(n, slices.Concat(edges, auto)).SCCs())...)
 	p := &Plan{
 		Graph: graph.New(n), Before: make([][]int, n), Refreshes: make([][]int, n),
 		Cycles: cyclesOf(items, g, components), Dangling: dangling, Keys: keys, Related: relatedOf(items, relations),

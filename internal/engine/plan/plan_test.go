@@ -99,6 +99,7 @@ func TestPlan(t *testing.T) {
 		},
 		"leaves out automatic relations to nothing and to itself": {[]string{`a "links":["x","a","b"]`, "b"}, []string{"a after b", "b"}},
 		"knows no names of what is invalid, nor its relations":    {[]string{`!a "links":["b"]`, `b "links":["a"]`, "c require:a"}, []string{"a", "b", "c after a"}},
+		"finds other spellings of a name":                         {[]string{`a "links":["B"]`, "b"}, []string{"a after b", "b"}},
 		"requires only the nearest that there is":                 {[]string{`a "nearest":["x","a","c","b"]`, "b", "c"}, []string{"a after c", "b", "c"}},
 		"lets authors override automatic relations": {
 			[]string{`a "links":["b","c"] before:b`, "b", `c "subscribes":["d"]`, "d before:c"}, []string{"a after c", "b after a", "c after d", "d"},

@@ -30,12 +30,14 @@ type host struct {
 func hosts() *resource.Type[host] {
 	return &resource.Type[host]{
 		Name: "Host", NamevarName: "name", Namevar: func(h *host) *string { return &h.Name },
-		Keys: func(h host) []string { return []string{h.Alias} },
+		CanonicalName: func(want, _ host) (string, bool) { return strings.ToLower(want.Name), true },
+		Keys:          func(h host) []string { return []string{h.Alias} },
 		Properties: []resource.Property[host]{
 			resource.Field("comment", "Words.", func(h *host) *string { return h.Comment }),
 		},
 		Auto: []resource.AutoRelation[host]{
 			{Relation: resource.Require, Kind: "Host", Names: func(h host) []string { return h.Links }, SendDesired: true},
+			{Relation: resource.Require, Kind: "Cluster", Names: func(h host) []string { return h.Links }},
 			{Relation: resource.Require, Kind: "Host", Names: func(h host) []string { return h.Nearest }, Nearest: true},
 			{Relation: resource.Before, Kind: "Host", Names: func(h host) []string { return h.Precedes }},
 			{Relation: resource.Notify, Kind: "Host", Names: func(h host) []string { return h.Notifies }},
@@ -77,6 +79,7 @@ func TestRelationsSendDesiredStates(t *testing.T) {
 		want  []resource.Related
 	}{
 		"in the order of the catalog, once": {items: []string{a, b, `{"name":"z","links":["b","a","a"]}`}, want: []resource.Related{stateOfA, stateOfB}},
+		"past other relations":              {items: []string{a, `{"name":"y","precedes":["z"]}`, `{"name":"z","links":["a"]}`}, want: []resource.Related{stateOfA}},
 		"by other keys":                     {items: []string{a, b, `{"name":"z","links":["bee"]}`}, want: []resource.Related{stateOfB}},
 		"not those that are missing":        {items: []string{a, b, `{"name":"z","links":["c"]}`}},
 		"not itself":                        {items: []string{`{"name":"z","links":["z"]}`}},

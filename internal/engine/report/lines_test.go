@@ -99,6 +99,49 @@ func TestDurationIsParsedFromText(t *testing.T) {
 	}
 }
 
+func TestLinesOfAResource(t *testing.T) {
+	events := func(messages ...string) (all []report.Event) {
+		for _, m := range messages {
+			all = append(all, report.Event{Property: "color", Message: m})
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		report report.ResourceReport
+		want   []string
+	}{
+		"in sync":                               {report.ResourceReport{}, nil},
+		"a message":                             {report.ResourceReport{Message: "why"}, []string{"Thing/a: why"}},
+		"events, and the message once":          {report.ResourceReport{Message: "why", Events: events("one", "why", "why", "two")}, []string{"Thing/a: one", "Thing/a: why", "Thing/a: two"}},
+		"events of the same message":            {report.ResourceReport{Message: "why", Events: events("one", "one")}, []string{"Thing/a: one", "Thing/a: one", "Thing/a: why"}},
+		"events without a message of their own": {report.ResourceReport{Events: events("one", "one")}, []string{"Thing/a: one", "Thing/a: one"}},
+	} {
+		test.report.Ref = ref("a")
+		if diff := cmp.Diff(test.want, test.report.Lines()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestEventsOfALevelAreLeftOut(t *testing.T) {
+	info, failure := report.Event{Level: resource.LevelInfo, Message: "i"}, report.Event{Level: resource.LevelErr, Message: "e"}
+	all := report.ResourceReport{Events: []report.Event{info, failure}}
+	for level, want := range map[resource.LogLevel][]report.Event{
+		resource.LevelInfo: {failure}, resource.LevelErr: {info}, resource.LevelDebug: {info, failure},
+	} {
+		if diff := cmp.Diff(want, all.Above(level).Events); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", level, diff)
+		}
+	}
+}
+
+func TestSummaryOmitsUnknownOutcomesIfThereAreNone(t *testing.T) {
+	got := report.Report{Counts: report.Counts{Total: 1, InSync: 1}}.Summary()
+	if want := "1 resource: 1 in sync, 0 changed, 0 refreshed, 0 noop, 0 skipped, 0 failed in 0.000s"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestUnknownOutcomesAreTold(t *testing.T) {
 	r := report.ResourceReport{Ref: ref("a"), State: report.Noop, Unknown: "runs a command", Events: []report.Event{
 		{Property: "color", Status: report.Pending, Message: "created"}, {Status: report.Pending, Message: "would have been refreshed by 1 event"},
