@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fettle-dev/fettle/internal/engine"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -243,15 +245,14 @@ func TestNoopDoubtsStates(t *testing.T) {
 }
 
 func TestAppliedResourcesAreNotPrechecked(t *testing.T) {
-	scenario{
-		given: func(m *machine) {
-			m.fail["precheck a"], m.fail["precheck read of b"] = errBroken, &resource.UnknownError{Reason: "runs a command"}
-			m.things["b"] = redThing("b")
-		},
-		items: [][]string{{"Thing/x", red, "noop"}, {"Crate/a", red}, {"Crate/b", red}},
-		did:   []string{"write together a"},
-		want:  []string{"Thing/x Noop", "  created (noop)", "Crate/a Changed", "  created", "Crate/b InSync"},
-	}.play(t)
+	m := newMachine()
+	m.fail["precheck a"], m.fail["precheck read of b"] = errBroken, &resource.UnknownError{Reason: "runs a command"}
+	m.things["b"] = redThing("b")
+	result := transact(t, []resource.Item{m.item(t, "Thing/x", red, "noop"), m.item(t, "Crate/a", red), m.item(t, "Crate/b", red)})
+	want := []string{"Thing/x Noop", "  created (noop)", "Crate/a Changed", "  created", "Crate/b InSync"}
+	if diff := cmp.Diff(want, lines(result)); diff != "" || result.Counts.Unknown > 0 {
+		t.Errorf("%d of unknown outcome; report (-want +got):\n%s", result.Counts.Unknown, diff)
+	}
 }
 
 // An asking provider looks something up to predict what an apply would read.
