@@ -287,11 +287,12 @@ func TestPredictionsLookUpTheSameOnceUntilMoreIsPlanned(t *testing.T) {
 func TestUnknownOutcomesAreCounted(t *testing.T) {
 	m := newMachine()
 	m.fail["precheck p"] = &resource.UnknownError{Reason: "runs a command"}
-	m.things["y"] = redThing("y")
+	m.things["y"], m.things["after-y"] = redThing("y"), redThing("after-y")
 	r := transact(t, []resource.Item{
 		m.item(t, "Crate/p", red), m.item(t, "Thing/x", red, "require:Crate/p"), m.item(t, "Thing/y", red, "require:Crate/p"), m.item(t, "Thing/z", red),
+		m.item(t, "Thing/after-y", red, "require:Thing/y"),
 	}, planning)
-	if want := (report.Counts{Total: 4, InSync: 1, OutOfSync: 3, Noop: 3, Unknown: 3}); r.Counts != want {
+	if want := (report.Counts{Total: 5, InSync: 2, OutOfSync: 3, Noop: 3, Unknown: 4}); r.Counts != want {
 		t.Errorf("got  %+v\nwant %+v", r.Counts, want)
 	}
 	if got := r.Resources[2].Unknown; got != "comes after Crate/p" {

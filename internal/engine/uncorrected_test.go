@@ -102,10 +102,10 @@ func TestDriftThatCannotBeCorrectedIsDrift(t *testing.T) {
 
 func green(name string) thing { return thing{Name: name, Ensure: new("present"), Color: new("green")} }
 
-// A provider may know before a write that it will fail.
+// A provider may know before a write that it will fail. An audit does not replace the report of that.
 func TestDriftThatAPlanCannotCorrectIsDrift(t *testing.T) {
 	m, store := newMachine(), newMemory()
-	items := func() []resource.Item { return []resource.Item{m.item(t, "Crate/a", red)} }
+	items := func() []resource.Item { return []resource.Item{m.auditing(t, m.item(t, "Crate/a", red), "color")} }
 	transact(t, items(), storing(store))
 	m.things["a"] = green("a")
 	m.fail["precheck a"] = errors.New("it is full")
@@ -113,7 +113,10 @@ func TestDriftThatAPlanCannotCorrectIsDrift(t *testing.T) {
 	if diff := cmp.Diff([]string{"Crate/a Failed differs, color failure"}, drifts(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Crate/a Failed", "  cannot be applied: it is full (corrective)"}, lines(got)); diff != "" {
+	want := []string{
+		"Crate/a Failed", "  audit change: previously recorded value of color red has been changed to green", "  cannot be applied: it is full (corrective)",
+	}
+	if diff := cmp.Diff(want, lines(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
