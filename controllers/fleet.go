@@ -141,10 +141,10 @@ func (f *Fleet) Invalidate() { f.schedule.invalidate() }
 // waits for a batch of them.
 func (f *Fleet) RecordEdit() { f.schedule.recordEdit(f.clock.Now()) }
 
-// CheckHeartbeats finds the agents that are silent, and reports whether there are more than before.
+// CheckHeartbeats finds the agents that are silent, and reports whether they are others than before.
 // While the API server does not answer, and for one lease duration after that, none becomes silent: it
 // may be what keeps agents from renewing their Leases, and one whose etcd hangs breaks no watch.
-func (f *Fleet) CheckHeartbeats(ctx context.Context) (silent bool) {
+func (f *Fleet) CheckHeartbeats(ctx context.Context) (changed bool) {
 	return f.watcher.checkHeartbeats(ctx)
 }
 

@@ -39,7 +39,7 @@ func (w *watcher) invalidatePlacements() {
 }
 
 // checkHeartbeats finds the agents that are silent: see [Fleet.CheckHeartbeats].
-func (w *watcher) checkHeartbeats(ctx context.Context) (silent bool) {
+func (w *watcher) checkHeartbeats(ctx context.Context) (changed bool) {
 	answered := w.probeAPIServer(ctx) == nil
 	now := w.clock.Now()
 	if answered {
@@ -50,13 +50,14 @@ func (w *watcher) checkHeartbeats(ctx context.Context) (silent bool) {
 	if len(w.heartbeats.Overdue(now)) == 0 {
 		return false
 	}
-	if err := w.observeLeases(ctx, now); err != nil {
+	back, err := w.observeLeases(ctx, now)
+	if err != nil {
 		w.heartbeats.Unreachable(now)
 		return false
 	}
 	overdue := w.heartbeats.Overdue(now)
 	if len(overdue) == 0 {
-		return false
+		return back
 	}
 	const named = 10
 	ctrl.LoggerFrom(ctx).Info("agents are silent", "nodes", len(overdue), "first", overdue[:min(len(overdue), named)])
@@ -71,17 +72,19 @@ func (w *watcher) probeAPIServer(ctx context.Context) error {
 	return w.live.List(ctx, nodeMetadata(), client.Limit(1))
 }
 
-// observeLeases reads the Leases from the API server: a watch that was interrupted may come back later than the agents,
-// and would miss what they renew until then.
-func (w *watcher) observeLeases(ctx context.Context, now time.Time) error {
+// observeLeases reads the Leases from the API server, and reports whether a silent node is heard again: a watch that was interrupted
+// may come back later than the agents, and would miss what they renew until then.
+func (w *watcher) observeLeases(ctx context.Context, now time.Time) (back bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var list coordinationv1.LeaseList
 	if err := w.live.List(ctx, &list, client.InNamespace(v1alpha1.AgentNamespace)); err != nil {
-		return err
+		return false, err
 	}
 	for i := range list.Items {
-		w.heartbeats.Observe(&list.Items[i], now)
+		if w.heartbeats.Observe(&list.Items[i], now) {
+			back = true
+		}
 	}
-	return nil
+	return back, nil
 }

@@ -176,6 +176,14 @@ var _ = Describe("Leases", func() {
 		Expect(w.reconciler.CheckHeartbeats(ctx)).To(BeTrue())
 		Expect(w.reconciler.Heartbeats.Silent("web-1")).To(BeFalse())
 		Expect(w.reconciler.Heartbeats.Silent("web-2")).To(BeTrue())
+
+		By("the silent one renews it, which shows when the other seems to be silent")
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		renewUnseen(ctx, "web-1", w.clock.Now())
+		renewUnseen(ctx, "web-2", w.clock.Now())
+		Expect(w.reconciler.CheckHeartbeats(ctx)).To(BeTrue())
+		Expect(w.reconciler.Heartbeats.Silent("web-2")).To(BeFalse())
+		Expect(w.reconciler.CheckHeartbeats(ctx)).To(BeFalse())
 	})
 
 	It("of a large fleet are created a few at a time, without delaying changes", func(ctx SpecContext) {
