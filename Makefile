@@ -16,6 +16,8 @@ export PATH := $(or $(FETTLE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fettl
 
 MODULE := github.com/fettle-dev/fettle
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+# grpcnotrace leaves out gRPC's web page, whose templates make the linker keep all methods.
+TAGS := grpcnotrace
 LDFLAGS := -s -w -X $(MODULE)/internal/version.linked=$(VERSION)
 COMMANDS := manager nodeagent fettle kubectl-fettle
 # The images of `make image`, install.yaml and the chart: a registry, a name and a tag.
@@ -263,13 +265,13 @@ build: $(COMMANDS:%=bin/%) ## Build the static binaries into bin/.
 # Phony, because Go decides whether a binary is up to date.
 .PHONY: $(COMMANDS:%=bin/%)
 $(COMMANDS:%=bin/%): bin/%:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/$*
+	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o $@ ./cmd/$*
 
 .PHONY: cross
 cross: ## Build the static binaries for all ARCHES into dist/bin.
 	@for arch in $(ARCHES); do for command in $(COMMANDS); do \
 		echo "dist/bin/$$arch/$$command"; \
-		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o "dist/bin/$$arch/$$command" "./cmd/$$command"; \
+		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o "dist/bin/$$arch/$$command" "./cmd/$$command"; \
 	done; done
 
 .PHONY: bin/image

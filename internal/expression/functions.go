@@ -2,12 +2,12 @@ package expression
 
 import (
 	"fmt"
-	htmltemplate "html/template"
+	htmltemplate "github.com/DataDog/datadog-agent/pkg/template/html"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"text/template"
+	"github.com/DataDog/datadog-agent/pkg/template/text"
 
 	sprig "github.com/Masterminds/sprig/v3"
 )

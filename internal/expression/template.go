@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"text/template"
+	"github.com/DataDog/datadog-agent/pkg/template/text"
 	"text/template/parse"
 )
 

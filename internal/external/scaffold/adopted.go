@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"text/template"
+	"github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )

@@ -187,11 +187,6 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 				typ.Providers = []resource.Provider[lamp]{&able{plain: plain{name: "horn"}, features: []resource.Feature{"loud"}}}
 			}, `type Lamp: provider horn has the undeclared feature "loud"`,
 		},
-		"a provider's method with another signature than the optional interface": {
-			func(typ *resource.Type[lamp]) {
-				typ.Providers = []resource.Provider[lamp]{blind{plain{name: "horn"}}}
-			}, "type Lamp: method Watch of provider horn does not have the signature of the optional interface: correct or rename it",
-		},
 		"a provider's need that nothing meets": {
 			func(typ *resource.Type[lamp]) {
 				typ.Providers = []resource.Provider[lamp]{picky{plain: plain{name: "horn"}, needs: resource.Needs{Facts: resource.Where{"os.name": {}}}}}
@@ -218,8 +213,3 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 		})
 	}
 }
-
-// blind has a method Watch that is not that of a [resource.Watcher].
-type blind struct{ plain }
-
-func (blind) Watch(resource.Reader, lamp) []string { return nil }

@@ -38,7 +38,6 @@ func (k kind[A]) Problems() error {
 		add(a.SendDesired && t.Receive == nil, "relation to %s has SendDesired, but the type has no Receive", a.Kind)
 	}
 	checkDefaults(t, add)
-	checkMethods(t, add)
 	return errors.Join(errs...)
 }
 
@@ -72,34 +71,4 @@ func checkAttributes[A any](t *resource.Type[A], add func(bad bool, format strin
 
 func declares[A any](t *resource.Type[A], f resource.Feature) bool {
 	return f == "" || slices.ContainsFunc(t.Features, func(d resource.FeatureDoc) bool { return d.Name == f })
-}
-
-// checkMethods reports methods that have the name but not the signature of an optional interface's
-// method, and would therefore never be called.
-func checkMethods[A any](t *resource.Type[A], add func(bad bool, format string, args ...any)) {
-	for _, p := range t.Providers {
-		methods := reflect.TypeOf(p)
-		for name, implements := range optionalMethods(p) {
-			_, has := methods.MethodByName(name)
-			add(has && !implements, "method %s of provider %s does not have the signature of the optional interface: correct or rename it", name, p.Name())
-		}
-	}
-}
-
-func optionalMethods[A any](p resource.Provider[A]) map[string]bool {
-	return map[string]bool{
-		"Defaults": implements[resource.Defaulter](p), "Doc": implements[resource.Documented](p), "Features": implements[resource.Featured](p),
-		"FeaturesWhere": implements[resource.Conditional](p), "Generate": implements[resource.Generator[A]](p),
-		"Identify": implements[resource.Identifier[A]](p), "List": implements[resource.Lister[A]](p),
-		"Needs": implements[resource.Needing](p), "PreRunCheck": implements[resource.PreRunChecker[A]](p), "Precheck": implements[resource.Prechecker[A]](p),
-		"PrecheckRead": implements[resource.ReadPrechecker[A]](p), "PrecheckRefresh": implements[resource.RefreshPrechecker[A]](p),
-		"ReadAll": implements[resource.BatchReader[A]](p), "ReadAudited": implements[resource.Auditor[A]](p),
-		"Refresh": implements[resource.Refresher[A]](p), "Source": implements[resource.Sourced](p),
-		"Watch": implements[resource.Watcher[A]](p), "WriteAll": implements[resource.BatchWriter[A]](p),
-	}
-}
-
-func implements[I any](p any) bool {
-	_, ok := p.(I)
-	return ok
 }

@@ -155,7 +155,7 @@ func (c *chosen[A]) WriteAll(ctx context.Context, h resource.Writer, all []resou
 	return c.forAll(len(all), func() []error {
 		for _, item := range all {
 			b := item.Resource.(*bound[A])
-			b.state.written = b.state.is
+			b.state.written = new(b.state.is)
 		}
 		return c.provider.(resource.BatchWriter[A]).WriteAll(ctx, h, writesOf[A](all))
 	})

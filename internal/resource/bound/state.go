@@ -13,7 +13,7 @@ import (
 type state[A any] struct {
 	is      A       // normalized
 	read    *A      // is before normalization; nil unless the read was traced
-	written A       // is before the last Write
+	written *A      // is before the last Write; nil before the first
 	name    *string // the canonical name that a provider has told, even if it could not read the rest; nil if none has
 }
 
@@ -25,6 +25,14 @@ func (s *state[A]) set(t *resource.Type[A], h resource.Reader, is A) {
 	}
 	s.is = is
 	normalize(t, &s.is)
+}
+
+// before returns the state before the last Write; the zero state before the first.
+func (s *state[A]) before() (is A) {
+	if s.written != nil {
+		is = *s.written
+	}
+	return is
 }
 
 // record records the result of reading: the state, unless there is an error, and in any case the name.

@@ -10,7 +10,7 @@ import (
 )
 
 func (b *bound[A]) Write(ctx context.Context, h resource.Writer, changes []resource.Change) error {
-	b.state.written = b.state.is
+	b.state.written = new(b.state.is)
 	return b.provider().Write(ctx, h, b.state.is, b.want, changes)
 }
 
@@ -51,6 +51,7 @@ func (b *bound[A]) Resume(ctx context.Context, h resource.Writer) (*resource.End
 
 func (b *bound[A]) Made(planned []resource.Change) []resource.Change {
 	var made []resource.Change
+	before := b.state.before()
 	ensured := false // ensure was as it should be, so that a Write may have changed others, which were not compared
 	for _, p := range b.t.Properties {
 		i := slices.IndexFunc(planned, func(c resource.Change) bool { return c.Property == p.Name })
@@ -59,7 +60,7 @@ func (b *bound[A]) Made(planned []resource.Change) []resource.Change {
 		case b.state.isUnchanged(p):
 			ensured = ensured || p.Name == resource.Ensure
 		case i < 0:
-			made = append(made, b.turnedOut(p, change(p, b.state.written, b.want, b.hides(p, b.state.written))))
+			made = append(made, b.turnedOut(p, change(p, before, b.want, b.hides(p, before))))
 		default:
 			made = append(made, b.turnedOut(p, planned[i]))
 		}
@@ -69,13 +70,14 @@ func (b *bound[A]) Made(planned []resource.Change) []resource.Change {
 
 // isUnchanged reports whether a property has the value that it had before the last Write.
 func (s *state[A]) isUnchanged(p resource.Property[A]) bool {
+	before := s.before()
 	switch {
 	case p.Same != nil:
-		return p.Same(s.written, s.is)
-	case p.Show(s.written) != p.Show(s.is), p.Token != nil && p.Token(s.written) != p.Token(s.is):
+		return p.Same(before, s.is)
+	case p.Show(before) != p.Show(s.is), p.Token != nil && p.Token(before) != p.Token(s.is):
 		return false
 	}
-	return bytes.Equal(encoded(s.written)[p.Name], encoded(s.is)[p.Name]) // what Show may hide
+	return bytes.Equal(encoded(before)[p.Name], encoded(s.is)[p.Name]) // what Show may hide
 }
 
 // turnedOut returns a planned change as it was made: the desired value may depend on the state, and what was unknown is

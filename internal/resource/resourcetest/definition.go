@@ -24,7 +24,7 @@ import (
 type definition[A any] struct{ typ *resource.Type[A] }
 
 func (d definition[A]) hasNoProblem(context.Context, *testing.T) error {
-	return bound.Kind(d.typ).Problems()
+	return errors.Join(bound.Kind(d.typ).Problems(), checkMethods(d.typ))
 }
 
 // documentsAttributes compares the names in the Go struct, and therefore in the CRD, with those

@@ -32,6 +32,7 @@ func TestBrokenLawsAreFound(t *testing.T) {
 		says     string
 	}{
 		"the doc is missing":                        {edit: func(typ *kind) { typ.Doc = "" }, broken: definition, says: "doc"},
+		"a method has another signature":            {edit: func(typ *kind) { typ.Providers = []resource.Provider[attributes]{blind{}} }, broken: definition, says: "method Watch of provider slips does not have the signature of the optional interface"},
 		"an attribute is not declared":              {edit: func(typ *kind) { typ.Parameters = typ.Parameters[1:] }, broken: documented, says: "attribute system is neither"},
 		"a declared attribute is not a field":       {edit: func(typ *kind) { typ.Parameters[0].Name = "rank" }, broken: documented, says: "rank is declared but is not an attribute"},
 		"a parameter has no doc":                    {edit: func(typ *kind) { typ.Parameters[0].Doc = "" }, broken: documented, says: "system has no doc"},

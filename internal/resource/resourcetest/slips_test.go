@@ -25,6 +25,11 @@ type slips struct {
 	shows     bool   // the number, as the output of a command, to people who debug
 }
 
+// blind has a method Watch that is not that of a [resource.Watcher].
+type blind struct{ slips }
+
+func (blind) Watch(resource.Reader, attributes) []string { return nil }
+
 func (slips) Name() string                            { return "slips" }
 func (slips) Suits(resource.Facts, host.Reader) error { return nil }
 

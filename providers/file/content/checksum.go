@@ -90,8 +90,14 @@ func Digits(algorithm string) int {
 
 // SHA256 returns the SHA-256 of a text in hexadecimal.
 func SHA256(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	digest, buffer := NewDigest(DefaultAlgorithm), buffers.Get().(*buffer)
+	defer buffers.Put(buffer)
+	for len(text) > 0 {
+		n := copy(buffer[:], text)
+		_, _ = digest.Write(buffer[:n])
+		text = text[n:]
+	}
+	return digest.Sum()
 }
 
 // Verify returns a stream that ends in an error instead of [io.EOF] if the checksum of body is

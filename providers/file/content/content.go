@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"unicode/utf8"
 
 	unified "github.com/rogpeppe/go-internal/diff"
@@ -19,8 +20,11 @@ import (
 // diff or as the present state. Of larger ones only the checksum is computed.
 const maxText = 256 << 10
 
-// maxBuffer is the number of bytes in memory while a checksum is computed.
-const maxBuffer = 64 << 10
+// A buffer has the bytes in memory while a checksum is computed.
+type buffer [64 << 10]byte
+
+// buffers are those that nobody uses.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // A Content is the content of a file, or its checksum.
 type Content struct {
@@ -39,18 +43,25 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), size int64, a
 	}
 	defer f.Close()
 	hash, r := newDigests(algorithm), host.ContextReader(ctx, host.BoundedReader(f, size))
-	head := make([]byte, min(size, maxText)+1)
+	buffer := buffers.Get().(*buffer)
+	defer buffers.Put(buffer)
+	var head []byte
+	if size < int64(len(buffer)) {
+		head = buffer[:size+1]
+	} else {
+		head = make([]byte, min(size, maxText)+1)
+	}
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n])
 	if c.Size = int64(n); err == nil {
 		var rest int64
-		rest, err = io.CopyBuffer(hash, r, make([]byte, maxBuffer))
+		rest, err = io.CopyBuffer(hash, r, make([]byte, len(buffer)))
 		c.Size += rest
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return Content{}, fmt.Errorf("cannot read content: %w", err)
 	}
-	c.Sum, c.SHA256 = hash.Sum(), hash.sha256()
+	c.Sum, c.SHA256 = hash.sums()
 	if whole := c.Size == int64(n) && n <= maxText; whole && c.Sum != known && isText(head[:n]) {
 		c.Text = new(string(head[:n]))
 	}
@@ -79,11 +90,13 @@ func (d digests) Write(p []byte) (int, error) {
 	return d.Digest.Write(p)
 }
 
-func (d digests) sha256() string {
+// sums returns the checksum, and that by SHA-256.
+func (d digests) sums() (sum, sha256 string) {
+	sum = d.Sum()
 	if d.other != nil {
-		return d.other.Sum()
+		return sum, d.other.Sum()
 	}
-	return d.Sum()
+	return sum, sum
 }
 
 func isText(text []byte) bool { return utf8.Valid(text) && !bytes.ContainsRune(text, 0) }
