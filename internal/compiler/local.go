@@ -30,6 +30,7 @@ func Local(in Input) (entries []v1alpha1.CatalogEntry, problems []Problem) {
 // and their size is not limited. withheld are the resources with problems.
 func Prepare(in Input) (items []resource.Item, withheld []resource.Withheld, problems []Problem) {
 	known := locations(in)
+	items = make([]resource.Item, 0, len(in.Resources))
 	problems = local(in, true, visitor{
 		entry: func(e v1alpha1.CatalogEntry, bound resource.Resource) { items = append(items, catalog.Item(e, bound)) },
 		withheld: func(d *Draft, f *Fault) {

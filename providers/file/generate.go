@@ -88,10 +88,14 @@ func (p posix) open(ctx context.Context, h resource.Reader, want Attributes) (*w
 
 // Generate implements [resource.Generator]: the files below a recursive one.
 func (p posix) Generate(ctx context.Context, h resource.Reader, want Attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
+	if !ptr.Deref(want.Recurse, false) {
+		return func(func(resource.Resource, error) bool) {}
+	}
+	return p.children(ctx, h, want, inventory)
+}
+
+func (p posix) children(ctx context.Context, h resource.Reader, want Attributes, inventory resource.Inventory) iter.Seq2[resource.Resource, error] {
 	return func(yield func(resource.Resource, error) bool) {
-		if !ptr.Deref(want.Recurse, false) {
-			return
-		}
 		if err := p.generate(ctx, h, want, inventory, yield); err != nil && !errors.Is(err, walk.ErrStop) {
 			yield(nil, err)
 		}

@@ -14,6 +14,9 @@ func (d *desired[A]) Relations() []resource.Relation {
 	var out []resource.Relation
 	for _, a := range d.t.Auto {
 		if names := a.Names(d.want); len(names) > 0 {
+			if out == nil {
+				out = make([]resource.Relation, 0, len(d.t.Auto))
+			}
 			out = append(out, resource.Relation{Relation: a.Relation, Kind: a.Kind, Names: names, Nearest: a.Nearest, SendDesired: a.SendDesired})
 		}
 	}
