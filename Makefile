@@ -237,9 +237,9 @@ bench-authors: ## Measure how often it is found out which process changed a file
 # Flags of `go run ./test/benchmarks/drift`.
 DRIFTFLAGS ?=
 .PHONY: bench-drift
-bench-drift: install-prerequisites bin/nodeagent ## Measure how soon drift is corrected on a disposable machine (as root); updates docs/benchmarks.md.
+bench-drift: install-prerequisites bin/nodeagent bin/fettle ## Measure how soon drift is corrected on a disposable machine (as root); updates docs/benchmarks.md.
 	$(GO) build -o bin/bench-drift ./test/benchmarks/drift
-	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-drift -agent bin/nodeagent -out docs/benchmarks.md $(DRIFTFLAGS)
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-drift -agent bin/nodeagent -fettle bin/fettle -out docs/benchmarks.md $(DRIFTFLAGS)
 
 # Flags of `go run ./test/benchmarks/glance`.
 GLANCEFLAGS ?=

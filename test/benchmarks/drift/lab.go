@@ -107,9 +107,36 @@ func (l *lab) startAgent(ctx context.Context) (pid int, stop func()) {
 	return pid, stop
 }
 
+// startWatch starts fettle apply --watch, and returns once it has corrected a file, and had time to check its changes again.
+func (l *lab) startWatch(ctx context.Context) (pid int, stop func()) {
+	first := l.path(folder + "/" + name(0))
+	l.Must(os.WriteFile(first, []byte("changed\n"), 0o644))
+	cmd := exec.CommandContext(ctx, l.fettle, "apply", "--watch", "-f", "-", "-o", "json",
+		"--host-pid", fmt.Sprint(l.machine.PID()), "--state-dir", "/var/lib/bench-watch")
+	cmd.Stdin = strings.NewReader(l.manifests())
+	pid, stop = l.start(cmd)
+	l.Until(ctx, "the first run of fettle apply --watch", tick, func() bool {
+		is, err := os.ReadFile(first)
+		return err == nil && string(is) == text(0)
+	})
+	l.Pause(ctx, calm)
+	return pid, stop
+}
+
+// startBareLoop starts this program as the bare loop, over the files that an agent has made.
+func (l *lab) startBareLoop(ctx context.Context) (pid int, stop func()) {
+	_, stop = l.startAgent(ctx)
+	stop()
+	self, err := os.Executable()
+	l.Must(err)
+	pid, stop = l.start(exec.CommandContext(ctx, self, asBareLoop, l.path(folder)))
+	l.Pause(ctx, calm)
+	return pid, stop
+}
+
 // start starts a program, and returns its process and what ends it.
 func (l *lab) start(cmd *exec.Cmd) (pid int, stop func()) {
-	cmd.Stderr, cmd.Stdout = os.Stderr, os.Stderr
+	cmd.Stderr = os.Stderr
 	l.Must(cmd.Start())
 	return cmd.Process.Pid, func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)

@@ -1,4 +1,4 @@
-// Command drift measures how soon the agent corrects drift, beside a bare loop over inotify that rewrites files. It needs root, and writes a
+// Command drift measures how soon the agent and fettle apply --watch correct drift, beside a bare loop over inotify that rewrites files. It needs root, and writes a
 // chapter of docs/benchmarks.md.
 package main
 
@@ -13,7 +13,7 @@ import (
 )
 
 type options struct {
-	agent                  string // the program
+	agent, fettle          string // the programs
 	files, changes, rounds int
 	busy                   time.Duration
 }
@@ -28,6 +28,7 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.agent, "agent", "bin/nodeagent", "the program nodeagent")
+	flag.StringVar(&o.fettle, "fettle", "bin/fettle", "the program fettle")
 	flag.IntVar(&o.files, "files", 1000, "how many files are managed")
 	flag.IntVar(&o.changes, "changes", 500, "how often one of them is changed")
 	flag.IntVar(&o.rounds, "rounds", 20, "how often the user, the service and the package are changed")

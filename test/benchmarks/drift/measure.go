@@ -6,39 +6,45 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/fettle-dev/fettle/test/benchmarks/bench"
 )
 
-// results are those of the agent and of the bare loop. CPU is the share of one processor while unrelated files change, and rate
-// how many changed in a second.
-type results struct {
-	files, bareFiles       []time.Duration // from changes to their corrections
-	user, service, removed []time.Duration
-	cpu, bareCPU           float64
-	rate, bareRate         float64
+// results are those of each program that corrects drift.
+type results struct{ agent, watch, bare corrections }
+
+// corrections have the times from changes to their corrections. CPU is the share of one processor while unrelated files change, and
+// rate how many changed in a second.
+type corrections struct {
+	files, user, service, removed []time.Duration
+	cpu, rate                     float64
 }
 
-func measure(ctx context.Context, l *lab) (r results) {
-	agent, stop := l.startAgent(ctx)
-	r.files = l.changeFiles(ctx)
+// A program starts, and returns its process once it corrects drift. stop ends it.
+type program func(context.Context) (pid int, stop func())
+
+func measure(ctx context.Context, l *lab) results {
+	bare := l.ofFiles(ctx, l.startBareLoop)
+	return results{l.ofAll(ctx, l.startAgent), l.ofAll(ctx, l.startWatch), bare}
+}
+
+func (l *lab) ofFiles(ctx context.Context, start program) (c corrections) {
+	pid, stop := start(ctx)
+	defer stop()
+	c.files = l.changeFiles(ctx)
 	l.Pause(ctx, calm)
-	r.cpu, r.rate = l.busyWith(ctx, agent)
-	stop()
+	c.cpu, c.rate = l.busyWith(ctx, pid)
+	return c
+}
+
+func (l *lab) ofAll(ctx context.Context, start program) corrections {
+	c := l.ofFiles(ctx, start)
 	for range l.rounds {
-		l.round(ctx, &r)
+		l.round(ctx, start, &c)
 	}
-	self, err := os.Executable()
-	l.Must(err)
-	loop, stop := l.start(exec.CommandContext(ctx, self, asBareLoop, l.path(folder)))
-	l.Pause(ctx, calm)
-	r.bareFiles = l.changeFiles(ctx)
-	r.bareCPU, r.bareRate = l.busyWith(ctx, loop)
-	stop()
-	return r
+	return c
 }
 
 // changeFiles changes random files, one after the other, at irregular intervals.
@@ -58,18 +64,18 @@ func (l *lab) changeFiles(ctx context.Context) (all []time.Duration) {
 	return all
 }
 
-// round changes a user, a service and a package, of which a new agent knows no earlier drift, from which it would back off.
-func (l *lab) round(ctx context.Context, r *results) {
-	_, stop := l.startAgent(ctx)
+// round changes a user, a service and a package, of which a new process knows no earlier drift, from which it would back off.
+func (l *lab) round(ctx context.Context, start program, c *corrections) {
+	_, stop := start(ctx)
 	defer stop()
 	exists := func(path string) func() bool {
 		return func() bool { _, err := os.Stat(l.path(path)); return err == nil }
 	}
-	r.user = append(r.user, l.corrected(ctx, l.hasShell, "usermod", "--shell", "/bin/sh", "bench"))
+	c.user = append(c.user, l.corrected(ctx, l.hasShell, "usermod", "--shell", "/bin/sh", "bench"))
 	l.Pause(ctx, calm)
-	r.service = append(r.service, l.corrected(ctx, exists(up), "systemctl", "stop", "bench.service"))
+	c.service = append(c.service, l.corrected(ctx, exists(up), "systemctl", "stop", "bench.service"))
 	l.Pause(ctx, calm)
-	r.removed = append(r.removed, l.corrected(ctx, exists(marker), "dpkg", "--remove", "bench-package"))
+	c.removed = append(c.removed, l.corrected(ctx, exists(marker), "dpkg", "--remove", "bench-package"))
 	l.Pause(ctx, calm)
 }
 
