@@ -111,7 +111,7 @@ func (r *records) corrective(t *turn, c resource.Change) bool {
 	if !known {
 		return r.appeared(t, c)
 	}
-	return !c.Sensitive && last != t.comparison.Observed[c.Property]
+	return !c.Sensitive && last != c.Is
 }
 
 // appeared reports whether a generated resource removes something that appeared by itself: nothing was left to remove when the

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,5 +166,46 @@ func TestClaimRestoresNothingThatWasNotChanged(t *testing.T) {
 	}
 	if len(store.claims) != 1 {
 		t.Errorf("the claims are %v", store.claims)
+	}
+}
+
+// That a write cannot be verified is no failure of what was only observed, and the first failure stays.
+func TestOnlyUnverifiedChangesFail(t *testing.T) {
+	m, store := newMachine(), newMemory()
+	items := func() []resource.Item {
+		return []resource.Item{m.auditing(t, m.item(t, "Crate/a", `{"color":"red","secret":"x"}`), "color")}
+	}
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("red"), Secret: new("x")}
+	transact(t, items(), storing(store))
+	m.things["a"] = thing{Name: "a", Ensure: new("present"), Color: new("blue"), Secret: new("y")}
+	m.fail["secret a"] = errBroken
+	m.onWrite = func(string) { m.fail["read a"] = errors.New("unreadable") }
+	want := []string{
+		"Crate/a Failed", "  audit change: previously recorded value of color red has been changed to blue",
+		"  cannot verify the change: cannot read the present state: unreadable (corrective)", "  change of secret from [redacted] to [redacted] failed: broken",
+	}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A change of an audited property is an event of its own.
+func TestAuditedChangeThatAWriteMakesIsAnEvent(t *testing.T) {
+	m, store := newMachine(), newMemory()
+	doubts := map[string]bool{}
+	cards := m.cards(doubts, false)
+	items := func() []resource.Item {
+		return []resource.Item{m.auditing(t, m.itemOf(t, cards, "Card/a", `{"ensure":"present","color":"red"}`), "color")}
+	}
+	m.things["a"] = colored("green")
+	transact(t, items(), storing(store))
+	m.things["a"], doubts["ensure"] = colored("blue"), true
+	m.onWrite = func(string) { clear(doubts); m.things["a"] = colored("red"); m.forgets["a"] = true }
+	m.forgets = map[string]bool{}
+	want := []string{
+		"Card/a Changed", "  audit change: previously recorded value of color red has been changed to blue", "  color changed blue to red (corrective)",
+	}
+	if diff := cmp.Diff(want, lines(transact(t, items(), storing(store)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
