@@ -42,7 +42,7 @@ func (w *fleetStatusWriter) observe(fleet *v1alpha1.Fleet) *v1alpha1.Disabled {
 }
 
 // write writes the object Fleet if it has changed, and returns when that is due.
-func (w *fleetStatusWriter) write(ctx context.Context, sc *scope, fleetCounts *counts.Fleet, records *drift.Records) (time.Duration, error) {
+func (w *fleetStatusWriter) write(ctx context.Context, sc *scope, fleetCounts *counts.Counts, records *drift.Records) (time.Duration, error) {
 	now := w.clock.Now()
 	if sc.uninstall.inProgress() {
 		return 0, nil

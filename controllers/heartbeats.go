@@ -38,7 +38,7 @@ func (w *watcher) invalidatePlacements() {
 	}
 }
 
-// checkHeartbeats finds the agents that are silent: see [Fleet.CheckHeartbeats].
+// checkHeartbeats finds the agents that are silent: see [Reconciler.CheckHeartbeats].
 func (w *watcher) checkHeartbeats(ctx context.Context) (changed bool) {
 	answered := w.probeAPIServer(ctx) == nil
 	now := w.clock.Now()

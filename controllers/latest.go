@@ -24,8 +24,8 @@ type latest struct {
 type Managed struct{ Resources, Nodes int }
 
 // Managed returns what the fleet had when it was last published. It is safe for concurrent use.
-func (f *Fleet) Managed() Managed {
-	if m := f.latest.managed.Load(); m != nil {
+func (r *Reconciler) Managed() Managed {
+	if m := r.latest.managed.Load(); m != nil {
 		return *m
 	}
 	return Managed{}
@@ -36,13 +36,13 @@ var ErrNotCompiled = errors.New("the manager has just started and has not compil
 
 // PlanBase returns what plans are compared with: the last compilation. It is safe for concurrent use. ctx must last until the base is
 // closed. The error is ErrNotCompiled.
-func (f *Fleet) PlanBase(ctx context.Context) (*planning.Base, error) {
-	last := f.latest.base.Load()
+func (r *Reconciler) PlanBase(ctx context.Context) (*planning.Base, error) {
+	last := r.latest.base.Load()
 	if last == nil {
 		return nil, ErrNotCompiled
 	}
 	base := *last
-	reader := new(sources.Sources).Reader(ctx, f.latest.client, f.latest.live) // not the reader of compilations, which records what they use
+	reader := new(sources.Sources).Reader(ctx, r.latest.client, r.latest.live) // not the reader of compilations, which records what they use
 	base.Input.ConfigMap, base.Input.Secret, base.Close = reader.ConfigMap, reader.Secret, reader.Close
 	return &base, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/counts"
 )
 
-// Metrics of a [Fleet]. docs/metrics.md describes them.
+// Metrics of a [Reconciler]. docs/metrics.md describes them.
 type Metrics struct {
 	unpublished, published         prometheus.Gauge
 	droppedEvents, reconcileErrors prometheus.Counter
@@ -78,7 +78,7 @@ func (m *Metrics) setDrift(d v1alpha1.FleetDrift) {
 }
 
 // setCounts ends the series of kinds that are gone.
-func (m *Metrics) setCounts(c *counts.Fleet) {
+func (m *Metrics) setCounts(c *counts.Counts) {
 	for labels := range m.counted {
 		if _, stays := c.Resources[labels]; !stays {
 			m.resources.DeleteLabelValues(labels[0], labels[1])

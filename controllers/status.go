@@ -67,7 +67,7 @@ func isReconciling(s v1alpha1.ResourceStatus) bool {
 }
 
 // planStatuses returns the updates of resources that nodes are to have, and counts these and the nodes.
-func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Records, now metav1.Time) (updates []statusUpdate, fleetCounts *counts.Fleet) {
+func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Records, now metav1.Time) (updates []statusUpdate, fleetCounts *counts.Counts) {
 	fleetCounts = counts.New(sc.kindNames())
 	fleetCounts.Deselection = d.hold.Status()
 	var index nodestatus.Index

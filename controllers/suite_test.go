@@ -89,7 +89,7 @@ var anyRequest = ctrl.Request{}
 
 // A fixture is a reconciler whose reconciliations and clock the spec drives, with clients that the spec may exchange.
 type fixture struct {
-	reconciler *controllers.Fleet
+	reconciler *controllers.Reconciler
 	client     struct{ client.Client }
 	live       struct{ client.Reader }
 	clock      *clocktesting.FakePassiveClock

@@ -57,8 +57,8 @@ type watcher struct {
 // manager is elected, with a list that is at least as new as all that the manager before wrote, and
 // the first reconciliation begins when every cache is synced: an object that a cache lacks would
 // look deleted.
-func (f *Fleet) SetupWithManager(mgr ctrl.Manager) error {
-	w, sources := &f.watcher, f.compiler.sources
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	w, sources := &r.watcher, r.compiler.sources
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("fleet").
 		WithOptions(controller.Options{
@@ -78,7 +78,7 @@ func (f *Fleet) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	b = b.Watches(&v1alpha1.ExternalType{}, always(w.enqueueBatch), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(externalkinds.DefinitionMetadata(), always(w.enqueueBatch), builder.WithPredicates(predicate.NewPredicateFuncs(externalkinds.IsDefinition)))
-	c, err := b.Build(f)
+	c, err := b.Build(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the controller: %w", err)
 	}

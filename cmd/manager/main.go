@@ -174,12 +174,12 @@ func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.S
 	}
 	spans, endTraces := startTraces(ctx)
 	defer endTraces()
-	fleet := controllers.New(controllers.Options{
+	reconciler := controllers.New(controllers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: clock.RealClock{}, Kinds: providers.Kinds(),
 		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Protect: parts.Protect, Owner: parts.Owner,
 		Metrics: controllers.NewMetrics(metrics.Registry), Traces: spans,
 	})
-	if err := add(mgr, cfg, s, fleet, recorder); err != nil {
+	if err := add(mgr, cfg, s, reconciler, recorder); err != nil {
 		return nil, err
 	}
 	if err := mgr.Add(parts); err != nil {
@@ -188,7 +188,7 @@ func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.S
 	err = mgr.Start(ctx)
 	select {
 	case <-mgr.Elected():
-		return new(installation.Managed(fleet.Managed())), err
+		return new(installation.Managed(reconciler.Managed())), err
 	default:
 		return nil, err
 	}
@@ -246,12 +246,12 @@ func newRecorder(mgr ctrl.Manager, s settings, scheme *runtime.Scheme) (events.E
 	return hook.Recorder(recorder), mgr.Add(hook)
 }
 
-// add adds the fleet to a manager, and everything else that it runs.
-func add(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *controllers.Fleet, recorder events.EventRecorder) error {
-	if err := fleet.SetupWithManager(mgr); err != nil {
+// add adds the Reconciler to a manager, and everything else that it runs.
+func add(mgr ctrl.Manager, cfg *rest.Config, s settings, reconciler *controllers.Reconciler, recorder events.EventRecorder) error {
+	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("cannot set up the controller: %w", err)
 	}
-	if err := errors.Join(serveMetrics(mgr, cfg, s.metrics), serveReports(mgr, cfg, s, fleet)); err != nil {
+	if err := errors.Join(serveMetrics(mgr, cfg, s.metrics), serveReports(mgr, cfg, s, reconciler)); err != nil {
 		return fmt.Errorf("cannot set up the ports: %w", err)
 	}
 	if err := writeOpenReports(mgr, cfg, s, recorder); err != nil {

@@ -44,7 +44,7 @@ func ownAddress() (map[string]string, error) {
 }
 
 // serveReports adds the API of reports to a manager, unless its address is 0.
-func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *controllers.Fleet) error {
+func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings, reconciler *controllers.Reconciler) error {
 	if s.reports == "0" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func serveReports(mgr ctrl.Manager, cfg *rest.Config, s settings, fleet *control
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
 	return mgr.Add(&reportsapi.Server{
-		Address: s.reports, Config: cfg, Client: direct, Hub: &questions.Hub{}, Check: known(mgr.GetClient()), Base: baseOf(fleet), Elected: mgr.Elected(),
+		Address: s.reports, Config: cfg, Client: direct, Hub: &questions.Hub{}, Check: known(mgr.GetClient()), Base: baseOf(reconciler), Elected: mgr.Elected(),
 		Leader: func(ctx context.Context) (netip.Addr, error) {
 			return leaderOf(ctx, mgr.GetAPIReader(), namespaceOf(s))
 		},
@@ -76,9 +76,9 @@ func writeOpenReports(mgr ctrl.Manager, cfg *rest.Config, s settings, recorder e
 }
 
 // baseOf returns what plans are compared with.
-func baseOf(fleet *controllers.Fleet) reportsapi.BaseFunc {
+func baseOf(reconciler *controllers.Reconciler) reportsapi.BaseFunc {
 	return func(ctx context.Context) (*planning.Base, error) {
-		base, err := fleet.PlanBase(ctx)
+		base, err := reconciler.PlanBase(ctx)
 		if err != nil {
 			return nil, apierrors.NewServiceUnavailable(err.Error())
 		}

@@ -2,13 +2,13 @@ package expression
 
 import (
 	"fmt"
-	htmltemplate "github.com/DataDog/datadog-agent/pkg/template/html"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"github.com/DataDog/datadog-agent/pkg/template/text"
 
+	htmltemplate "github.com/DataDog/datadog-agent/pkg/template/html"
+	"github.com/DataDog/datadog-agent/pkg/template/text"
 	sprig "github.com/Masterminds/sprig/v3"
 )
 

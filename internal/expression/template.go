@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"github.com/DataDog/datadog-agent/pkg/template/text"
 	"text/template/parse"
+
+	"github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
 // The limits of a template.

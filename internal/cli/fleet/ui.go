@@ -56,7 +56,7 @@ func (c *uiCommand) run(ctx context.Context) error {
 	}
 	guard := page.NewGuard(is)
 	server := &http.Server{
-		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Fleet: fleet, Cluster: c.access.Name(cfg), Now: time.Now})),
+		Handler:           guard.Wrap(page.New(page.Options{Root: guard.Root(), Source: fleet, Cluster: c.access.Name(cfg), Now: time.Now})),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the streams of updates
 	}

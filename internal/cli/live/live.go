@@ -23,8 +23,8 @@ import (
 // ErrReading is the error while objects are read for the first time.
 var ErrReading = errors.New("the objects are still being read")
 
-// A Fleet is what a cluster knows of its nodes and their resources. Safe for concurrent use.
-type Fleet struct {
+// A Cache has what a cluster knows of its nodes and their resources. Safe for concurrent use.
+type Cache struct {
 	ctx      context.Context //nolint:containedctx // of watches that start when somebody asks for their objects
 	objects  dynamic.Interface
 	metadata metadata.Interface
@@ -40,11 +40,11 @@ type Fleet struct {
 	resources map[schema.GroupVersionResource]*collection[overview.Resource]
 }
 
-// Watch returns a Fleet that is kept up to date until ctx ends. It makes no request itself.
-func Watch(ctx context.Context, cfg *rest.Config) (*Fleet, error) {
+// Watch returns a Cache that is kept up to date until ctx ends. It makes no request itself.
+func Watch(ctx context.Context, cfg *rest.Config) (*Cache, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // some twenty watches start at once
-	f := &Fleet{ctx: ctx, next: make(chan struct{}), resources: map[schema.GroupVersionResource]*collection[overview.Resource]{}}
+	f := &Cache{ctx: ctx, next: make(chan struct{}), resources: map[schema.GroupVersionResource]*collection[overview.Resource]{}}
 	var err error
 	if f.objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
@@ -63,21 +63,21 @@ func Watch(ctx context.Context, cfg *rest.Config) (*Fleet, error) {
 
 // NodeCatalogs returns the NodeCatalogs by name. The caller must not change them. The error is ErrReading at first; later it says why
 // the result is outdated, or empty.
-func (f *Fleet) NodeCatalogs() ([]overview.NodeCatalog, error) {
+func (f *Cache) NodeCatalogs() ([]overview.NodeCatalog, error) {
 	f.catalogs.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("nodecatalogs"))})
 	return f.catalogs.all()
 }
 
-// Nodes returns the Nodes by name, with their NodeCatalogs. Errors are as of [Fleet.NodeCatalogs].
-func (f *Fleet) Nodes() ([]overview.Node, error) {
+// Nodes returns the Nodes by name, with their NodeCatalogs. Errors are as of [Cache.NodeCatalogs].
+func (f *Cache) Nodes() ([]overview.Node, error) {
 	f.nodes.watch(f.ctx, &metav1.PartialObjectMetadata{}, metadataSource{f.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})})
 	catalogs, err := f.NodeCatalogs()
 	nodes, nodesErr := f.nodes.all()
 	return overview.WithCatalogs(nodes, catalogs), errors.Join(err, nodesErr)
 }
 
-// FleetStatus returns what the manager wrote of the fleet; the zero value before it did. Errors are as of [Fleet.NodeCatalogs].
-func (f *Fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
+// FleetStatus returns what the manager wrote of the fleet; the zero value before it did. Errors are as of [Cache.NodeCatalogs].
+func (f *Cache) FleetStatus() (v1alpha1.FleetStatus, error) {
 	f.fleets.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("fleets"))})
 	all, err := f.fleets.all()
 	if len(all) == 0 { // before a manager has created the only one
@@ -87,18 +87,18 @@ func (f *Fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
 }
 
 // Entries returns the catalog of a node. Each call asks the cluster.
-func (f *Fleet) Entries(ctx context.Context, node string) ([]overview.Entry, error) {
+func (f *Cache) Entries(ctx context.Context, node string) ([]overview.Entry, error) {
 	return f.client.Entries(ctx, node)
 }
 
 // Difference asks a node how it differs from its catalog. Each call asks the node.
-func (f *Fleet) Difference(ctx context.Context, node string) overview.Difference {
+func (f *Cache) Difference(ctx context.Context, node string) overview.Difference {
 	return f.client.Difference(ctx, node)
 }
 
-// Resources returns the resources of all kinds by kind and name. Errors are as of [Fleet.NodeCatalogs]; resources of other kinds are
+// Resources returns the resources of all kinds by kind and name. Errors are as of [Cache.NodeCatalogs]; resources of other kinds are
 // returned nevertheless.
-func (f *Fleet) Resources(ctx context.Context) ([]overview.Resource, error) {
+func (f *Cache) Resources(ctx context.Context) ([]overview.Resource, error) {
 	kinds, err := f.client.Kinds(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (f *Fleet) Resources(ctx context.Context) ([]overview.Resource, error) {
 	return all, errors.Join(errs...)
 }
 
-func (f *Fleet) resourcesOf(kind schema.GroupVersionResource) *collection[overview.Resource] {
+func (f *Cache) resourcesOf(kind schema.GroupVersionResource) *collection[overview.Resource] {
 	f.mu.Lock()
 	c := f.resources[kind]
 	if c == nil {
@@ -129,13 +129,13 @@ func (f *Fleet) resourcesOf(kind schema.GroupVersionResource) *collection[overvi
 }
 
 // Version returns a number that grows with each change of anything that was asked for, and a channel that the next change closes.
-func (f *Fleet) Version() (uint64, <-chan struct{}) {
+func (f *Cache) Version() (uint64, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.version, f.next
 }
 
-func (f *Fleet) bump() {
+func (f *Cache) bump() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version++

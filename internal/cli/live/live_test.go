@@ -23,7 +23,7 @@ import (
 )
 
 // until calls f after each change until it returns no error.
-func until(t *testing.T, fleet *live.Fleet, f func() error) {
+func until(t *testing.T, fleet *live.Cache, f func() error) {
 	t.Helper()
 	deadline := time.NewTimer(patient.Limit)
 	defer deadline.Stop()
@@ -42,7 +42,7 @@ func until(t *testing.T, fleet *live.Fleet, f func() error) {
 }
 
 // want compares what a function returns, once everything was read.
-func want[T any](t *testing.T, fleet *live.Fleet, expected []string, all func() ([]T, error), name func(T) string) {
+func want[T any](t *testing.T, fleet *live.Cache, expected []string, all func() ([]T, error), name func(T) string) {
 	t.Helper()
 	until(t, fleet, func() error {
 		got, err := all()

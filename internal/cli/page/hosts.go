@@ -37,7 +37,7 @@ func (p *page) catalog(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	all, err := p.Fleet.Entries(r.Context(), node)
+	all, err := p.Source.Entries(r.Context(), node)
 	if err != nil {
 		return v, unknownNode(node, err)
 	}
@@ -99,7 +99,7 @@ type diffView struct {
 func (p *page) diff(r *http.Request) (view, error) {
 	node := r.PathValue("name")
 	v := view{Title: "Differences of " + node, Once: true}
-	got := p.Fleet.Difference(r.Context(), node)
+	got := p.Source.Difference(r.Context(), node)
 	if got.Err != nil {
 		return v, unknownNode(node, got.Err)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// A Fleet is what a page shows. The results must not change; with an error, they are what was known before it.
-type Fleet interface {
+// A Source has what a page shows. The results must not change; with an error, they are what was known before it.
+type Source interface {
 	NodeCatalogs() ([]overview.NodeCatalog, error)
 	Nodes() ([]overview.Node, error)
 	Resources(context.Context) ([]overview.Resource, error)
@@ -40,7 +40,7 @@ type Fleet interface {
 type Options struct {
 	// Root is the path below which the page is served, without the slash at its end: see [Guard].
 	Root    string
-	Fleet   Fleet
+	Source  Source
 	Cluster string // its name in the title
 	Now     func() time.Time
 }
@@ -112,7 +112,7 @@ const patience = 400 * time.Millisecond
 
 // serve shows a view. It renders everything before it writes anything.
 func (p *page) serve(w http.ResponseWriter, r *http.Request, name string, show func(*http.Request) (view, error)) {
-	version, _ := p.Fleet.Version()
+	version, _ := p.Source.Version()
 	v, err := p.wait(r, show)
 	status := http.StatusOK
 	var failed *failure
@@ -142,7 +142,7 @@ func (p *page) wait(r *http.Request, show func(*http.Request) (view, error)) (vi
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
 	for {
-		_, next := p.Fleet.Version()
+		_, next := p.Source.Version()
 		v, err := show(r)
 		if !errors.Is(err, live.ErrReading) {
 			return v, err

@@ -151,8 +151,8 @@ func small() *fleet {
 	}
 }
 
-func handler(f page.Fleet) http.Handler {
-	return page.New(page.Options{Fleet: f, Cluster: "production", Now: now})
+func handler(f page.Source) http.Handler {
+	return page.New(page.Options{Source: f, Cluster: "production", Now: now})
 }
 
 // get returns the status and the body of a page.

@@ -48,7 +48,7 @@ func (p *page) resources(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	all, err := p.Fleet.Resources(r.Context())
+	all, err := p.Source.Resources(r.Context())
 	if isUnknown(all, err) {
 		return v, err
 	}
@@ -122,7 +122,7 @@ func (p *page) resource(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	all, err := p.Fleet.Resources(r.Context())
+	all, err := p.Source.Resources(r.Context())
 	i := slices.IndexFunc(all, func(r overview.Resource) bool { return strings.EqualFold(r.Kind, kind) && r.Name == name })
 	if i < 0 && err == nil {
 		return v, &failure{http.StatusNotFound, "There is no " + kind + "/" + name + "."}
@@ -130,7 +130,7 @@ func (p *page) resource(r *http.Request) (view, error) {
 	if i < 0 {
 		return v, err
 	}
-	nodes, err := p.Fleet.Nodes()
+	nodes, err := p.Source.Nodes()
 	if isReading(err) {
 		return v, err
 	}

@@ -24,7 +24,7 @@ func (p *page) updates(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for {
-		version, next := p.Fleet.Version()
+		version, next := p.Source.Version()
 		line := ": alive\n\n" // a comment
 		if version != seen {
 			seen, line = version, fmt.Sprintf("event: change\ndata: %d\n\n", version)

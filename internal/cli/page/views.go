@@ -40,12 +40,12 @@ const (
 
 func (p *page) fleet(*http.Request) (view, error) {
 	v := view{Title: "Fleet"}
-	nodes, err := p.Fleet.NodeCatalogs()
+	nodes, err := p.Source.NodeCatalogs()
 	if isUnknown(nodes, err) {
 		return v, err
 	}
 	now := p.Now()
-	fleet, fleetErr := p.Fleet.FleetStatus()
+	fleet, fleetErr := p.Source.FleetStatus()
 	content := fleetView{
 		Status: overview.StatusOf(nodes, now), History: chart.HistoryOf(fleet.History, now), Latest: fleet.History[:min(len(fleet.History), shownHours)],
 		Drifted: overview.Drifts(nodes, overview.Query{By: overview.ByResource, Since: now.Add(-overview.Recent), Top: shownDrift}),
@@ -133,7 +133,7 @@ func (p *page) nodes(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	nodes, err := p.Fleet.NodeCatalogs()
+	nodes, err := p.Source.NodeCatalogs()
 	if isUnknown(nodes, err) {
 		return v, err
 	}
@@ -183,7 +183,7 @@ func viewOf(n overview.NodeCatalog) nodeView {
 func (p *page) node(r *http.Request) (view, error) {
 	name := r.PathValue("name")
 	v := view{Title: name}
-	nodes, err := p.Fleet.NodeCatalogs()
+	nodes, err := p.Source.NodeCatalogs()
 	i, found := slices.BinarySearchFunc(nodes, name, func(n overview.NodeCatalog, name string) int { return strings.Compare(n.Name, name) })
 	if !found && err == nil {
 		return v, &failure{http.StatusNotFound, "There is no NodeCatalog " + name + "."}
@@ -219,7 +219,7 @@ func (p *page) drift(r *http.Request) (view, error) {
 	if err := errors.Join(byErr, ageErr, correctedErr); err != nil {
 		return v, err
 	}
-	nodes, err := p.Fleet.NodeCatalogs()
+	nodes, err := p.Source.NodeCatalogs()
 	if isUnknown(nodes, err) {
 		return v, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
 	"github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"

@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 )
 
-// A Fleet counts resources and nodes by state. Create it with [New].
-type Fleet struct {
+// Counts count resources and nodes by state. Create it with [New].
+type Counts struct {
 	Resources map[[2]string]int // by kind and state
 	Nodes     map[nodestate.State]int
 	states    map[string]nodestate.State // by node
@@ -18,8 +18,8 @@ type Fleet struct {
 
 // New returns the counts of an empty fleet. It has zeros for every state and kind, so that a series of metrics
 // does not end when its last member leaves it.
-func New(kinds []string) *Fleet {
-	c := &Fleet{Resources: map[[2]string]int{}, Nodes: map[nodestate.State]int{}, states: map[string]nodestate.State{}}
+func New(kinds []string) *Counts {
+	c := &Counts{Resources: map[[2]string]int{}, Nodes: map[nodestate.State]int{}, states: map[string]nodestate.State{}}
 	for _, kind := range kinds {
 		for _, state := range conditions.Summaries() {
 			c.Resources[[2]string{kind, state}] = 0
@@ -32,10 +32,10 @@ func New(kinds []string) *Fleet {
 }
 
 // AddNode adds a node in a state.
-func (c *Fleet) AddNode(name string, state nodestate.State) {
+func (c *Counts) AddNode(name string, state nodestate.State) {
 	c.Nodes[state]++
 	c.states[name] = state
 }
 
 // AddResource adds a resource in a state of [conditions.Summaries].
-func (c *Fleet) AddResource(kind, state string) { c.Resources[[2]string{kind, state}]++ }
+func (c *Counts) AddResource(kind, state string) { c.Resources[[2]string{kind, state}]++ }

@@ -21,7 +21,7 @@ func record(ref string, count int64, last int, corrected bool) v1alpha1.DriftRec
 }
 
 // fleet has a node in each state and drift at four times.
-func fleet() (*counts.Fleet, *drift.Records) {
+func fleet() (*counts.Counts, *drift.Records) {
 	c := counts.New([]string{"File", "User"})
 	for node, state := range map[string]nodestate.State{
 		"in-sync": "InSync", "drifted": "InSync", "drifted-before": "InSync", "out-of-sync": "OutOfSync",

@@ -17,7 +17,7 @@ const (
 )
 
 // Status returns the status of the Fleet that follows before. It is before itself if nothing has changed.
-func (c *Fleet) Status(records *drift.Records, before v1alpha1.FleetStatus, now time.Time) v1alpha1.FleetStatus {
+func (c *Counts) Status(records *drift.Records, before v1alpha1.FleetStatus, now time.Time) v1alpha1.FleetStatus {
 	sum := records.Since(now.Add(-recent))
 	next := v1alpha1.FleetStatus{
 		Updated:   before.Updated,
@@ -39,7 +39,7 @@ func (c *Fleet) Status(records *drift.Records, before v1alpha1.FleetStatus, now 
 	return next
 }
 
-func (c *Fleet) nodes() v1alpha1.FleetNodes {
+func (c *Counts) nodes() v1alpha1.FleetNodes {
 	n := func(state nodestate.State) int32 { return int32(c.Nodes[state]) }
 	return v1alpha1.FleetNodes{
 		Total: int32(len(c.states)), InSync: n(nodestate.InSync), Pending: n(nodestate.Pending), Held: n(nodestate.Held), OutOfSync: n(nodestate.OutOfSync),
@@ -47,7 +47,7 @@ func (c *Fleet) nodes() v1alpha1.FleetNodes {
 	}
 }
 
-func (c *Fleet) resources() (r v1alpha1.FleetResources) {
+func (c *Counts) resources() (r v1alpha1.FleetResources) {
 	for labels, n := range c.Resources {
 		r.Total += int32(n)
 		switch labels[1] {
@@ -65,7 +65,7 @@ func (c *Fleet) resources() (r v1alpha1.FleetResources) {
 }
 
 // hour describes the nodes in an hour in which some drifted.
-func (c *Fleet) hour(hour time.Time, drifted map[string]bool) v1alpha1.FleetHour {
+func (c *Counts) hour(hour time.Time, drifted map[string]bool) v1alpha1.FleetHour {
 	h := v1alpha1.FleetHour{Hour: metav1.NewTime(hour)}
 	for node, state := range c.states {
 		switch state {

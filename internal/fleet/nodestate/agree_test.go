@@ -54,7 +54,7 @@ func counted(t *testing.T) (v1alpha1.FleetNodes, overview.Status, string) {
 	}
 	now := at(10)
 	w := httptest.NewRecorder()
-	page.New(page.Options{Fleet: f, Cluster: "c", Now: func() time.Time { return now }}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	page.New(page.Options{Source: f, Cluster: "c", Now: func() time.Time { return now }}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	return fleetCounts.Status(&drift.Records{}, v1alpha1.FleetStatus{}, now).Nodes, overview.StatusOf(f.nodes, now), w.Body.String()
 }
 

@@ -51,7 +51,7 @@ const nodeName = "web-1"
 // A cluster is a control plane with Fettle's objects.
 type cluster struct {
 	cfg        *rest.Config
-	fleet      atomic.Pointer[controllers.Fleet] // nil before there is a manager
+	fleet      atomic.Pointer[controllers.Reconciler] // nil before there is a manager
 	admin      client.Client
 	kubeconfig string
 	fettle     string // the program

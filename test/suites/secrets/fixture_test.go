@@ -64,7 +64,7 @@ type fixture struct {
 	logs     locked.Buffer
 	spans    *tracetest.SpanRecorder
 
-	fleet       atomic.Pointer[controllers.Fleet] // of the latest manager
+	fleet       atomic.Pointer[controllers.Reconciler] // of the latest manager
 	stopManager func()
 }
 

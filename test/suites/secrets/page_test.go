@@ -35,7 +35,7 @@ func (f *fixture) pages() map[string]string {
 		}
 		<-next
 	}
-	handler := page.New(page.Options{Fleet: fleet, Cluster: "test", Now: time.Now})
+	handler := page.New(page.Options{Source: fleet, Cluster: "test", Now: time.Now})
 	shown := map[string]string{}
 	for _, path := range paths {
 		answer := httptest.NewRecorder()

@@ -1,7 +1,7 @@
 // Package controllers reconciles the fleet: it compiles what users write into what agents read,
 // and aggregates what agents report into what users read.
 //
-// There is one reconciler, [Fleet], over everything, because what a node gets depends on all
+// There is one reconciler, [Reconciler], over everything, because what a node gets depends on all
 // resources that select it, and the status of a resource on all its nodes. Begin with its method
 // reconcile, which has the order of the steps. What a reconciliation computes is in values that the
 // steps return and take. Plans are functions of such values, here, below internal/fleet and in
@@ -45,7 +45,7 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fettle-nodes,resources=leases,verbs=list;watch;create;patch
 
-// Options are what a [Fleet] depends on. Client, Live, Recorder, Clock and Metrics are required.
+// Options are what a [Reconciler] depends on. Client, Live, Recorder, Clock and Metrics are required.
 type Options struct {
 	// Client reads from the caches that SetupWithManager fills, and writes.
 	Client client.Client
@@ -73,9 +73,9 @@ type Options struct {
 	Traces *traces.Recorder
 }
 
-// Fleet compiles the catalogs of all nodes and aggregates the status of all resources. One
+// A Reconciler compiles the catalogs of all nodes and aggregates the status of all resources. One
 // reconciliation runs at a time. Create it with [New].
-type Fleet struct {
+type Reconciler struct {
 	clock      clock.PassiveClock
 	metrics    *Metrics
 	traces     *traces.Recorder
@@ -104,9 +104,9 @@ type Fleet struct {
 	desired desired
 }
 
-// New returns the fleet of a manager that has written nothing yet.
-func New(o Options) *Fleet {
-	f := &Fleet{
+// New returns the Reconciler of a manager that has written nothing yet.
+func New(o Options) *Reconciler {
+	r := &Reconciler{
 		clock: o.Clock, metrics: o.Metrics, traces: o.Traces, Heartbeats: &heartbeat.Monitor{},
 		maxPercent: *cmp.Or(o.MaxDeselection, new(deselection.DefaultMaxPercent)),
 
@@ -119,47 +119,47 @@ func New(o Options) *Fleet {
 		fleetStatus: fleetStatusWriter{client: o.Client, clock: o.Clock, metrics: o.Metrics, owner: o.Owner},
 	}
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
-	f.gatherer = gatherer{client: o.Client, external: external}
-	f.compiler = catalogCompiler{
+	r.gatherer = gatherer{client: o.Client, external: external}
+	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
-		heartbeats: f.Heartbeats, maxPercent: f.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{},
+		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{},
 	}
-	f.leases = leases{client: o.Client, clock: o.Clock, heartbeats: f.Heartbeats, duration: cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)}
-	f.nodes = nodeTracker{heartbeats: f.Heartbeats}
-	f.latest = latest{client: o.Client, live: o.Live}
-	f.watcher = watcher{
+	r.leases = leases{client: o.Client, clock: o.Clock, heartbeats: r.Heartbeats, duration: cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)}
+	r.nodes = nodeTracker{heartbeats: r.Heartbeats}
+	r.latest = latest{client: o.Client, live: o.Live}
+	r.watcher = watcher{
 		clock: o.Clock, recorder: o.Recorder, metrics: o.Metrics, traces: o.Traces, live: o.Live,
-		schedule: &f.schedule, heartbeats: f.Heartbeats, drift: &f.drift, external: external,
+		schedule: &r.schedule, heartbeats: r.Heartbeats, drift: &r.drift, external: external,
 	}
-	return f
+	return r
 }
 
 // Invalidate has the next reconciliation compile. It is safe for concurrent use.
-func (f *Fleet) Invalidate() { f.schedule.invalidate() }
+func (r *Reconciler) Invalidate() { r.schedule.invalidate() }
 
 // RecordEdit is Invalidate for a change by people, which more may follow: the next reconciliation
 // waits for a batch of them.
-func (f *Fleet) RecordEdit() { f.schedule.recordEdit(f.clock.Now()) }
+func (r *Reconciler) RecordEdit() { r.schedule.recordEdit(r.clock.Now()) }
 
 // CheckHeartbeats finds the agents that are silent, and reports whether they are others than before.
 // While the API server does not answer, and for one lease duration after that, none becomes silent: it
 // may be what keeps agents from renewing their Leases, and one whose etcd hangs breaks no watch.
-func (f *Fleet) CheckHeartbeats(ctx context.Context) (changed bool) {
-	return f.watcher.checkHeartbeats(ctx)
+func (r *Reconciler) CheckHeartbeats(ctx context.Context) (changed bool) {
+	return r.watcher.checkHeartbeats(ctx)
 }
 
 // Reconcile reconciles the whole fleet, whatever the request says.
-func (f *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	now := f.clock.Now()
-	if wait := f.schedule.untilBatchCloses(now); wait > 0 && f.desired.compilation != nil {
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	now := r.clock.Now()
+	if wait := r.schedule.untilBatchCloses(now); wait > 0 && r.desired.compilation != nil {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	// Asked before anything is read: a later change may not be in the caches yet.
-	due := f.schedule.begin(now)
-	wait, err := f.reconcile(ctx, due || f.desired.compilation == nil)
+	due := r.schedule.begin(now)
+	wait, err := r.reconcile(ctx, due || r.desired.compilation == nil)
 	if err != nil {
-		f.metrics.reconcileErrors.Inc()
-		f.Invalidate()
+		r.metrics.reconcileErrors.Inc()
+		r.Invalidate()
 		return ctrl.Result{}, fmt.Errorf("cannot reconcile the fleet: %w", err)
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil
@@ -168,34 +168,34 @@ func (f *Fleet) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, err
 // reconcile gathers what there is, compiles and publishes what nodes are to have if that is due, and
 // reports what nodes have. Each step takes what the steps before it have returned. It returns when to
 // come back though nothing happens. Where a part fails, the others go on.
-func (f *Fleet) reconcile(ctx context.Context, due bool) (time.Duration, error) {
-	sc, err := f.gather(ctx)
+func (r *Reconciler) reconcile(ctx context.Context, due bool) (time.Duration, error) {
+	sc, err := r.gather(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if wait := sc.external.Syncing; wait > 0 {
-		f.Invalidate()
+		r.Invalidate()
 		return wait, nil
 	}
 	var all results
-	desired := f.desired
+	desired := r.desired
 	if due || sc.uninstall.ended {
-		ctx, span := f.traces.Start(ctx, "reconcile")
-		specs := f.publisher.specs.newest(sc.nodeCatalogs)
-		compiled, err := f.compiler.compile(ctx, sc, specs, desired.compilation)
+		ctx, span := r.traces.Start(ctx, "reconcile")
+		specs := r.publisher.specs.newest(sc.nodeCatalogs)
+		compiled, err := r.compiler.compile(ctx, sc, specs, desired.compilation)
 		if err != nil {
 			span.End(err)
 			return 0, err
 		}
-		decided := f.decide(sc, specs, compiled)
-		unpublished := f.publisher.publish(ctx, sc, decided)
+		decided := r.decide(sc, specs, compiled)
+		unpublished := r.publisher.publish(ctx, sc, decided)
 		span.End(unpublished)
 		all.add(0, unpublished)
 		desired = decided.desired
 	}
-	all.add(f.scheduleCompilation(sc, desired), nil)
-	f.maintain(ctx, sc, desired, &all)
-	f.report(ctx, sc, desired, &all)
+	all.add(r.scheduleCompilation(sc, desired), nil)
+	r.maintain(ctx, sc, desired, &all)
+	r.report(ctx, sc, desired, &all)
 	return all.wait(), errors.Join(all.errs...)
 }
 
@@ -207,37 +207,37 @@ type scope struct {
 }
 
 // gather reads the cluster. While the resources of a new kind have yet to be listed, the scope has only the snapshot.
-func (f *Fleet) gather(ctx context.Context) (*scope, error) {
-	s, err := f.gatherer.gather(ctx, f.clock.Now())
+func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
+	s, err := r.gatherer.gather(ctx, r.clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	sc := &scope{snapshot: s, disabled: f.fleetStatus.observe(s.fleet)}
+	sc := &scope{snapshot: s, disabled: r.fleetStatus.observe(s.fleet)}
 	if s.external.Syncing > 0 {
 		return sc, nil
 	}
-	missing := f.publisher.specs.observe(s)
-	sc.uninstall, err = f.definitions.check(ctx, s, missing || f.desired.vanished(s))
+	missing := r.publisher.specs.observe(s)
+	sc.uninstall, err = r.definitions.check(ctx, s, missing || r.desired.vanished(s))
 	return sc, err
 }
 
 // decide decides what is published of a compilation, given the newest known specs of all NodeCatalogs, and notes what the next
 // reconciliation continues. Nothing is published, and nothing decided, while Fettle is being uninstalled.
-func (f *Fleet) decide(sc *scope, specs map[string]spec, compiled *compilation) decision {
-	decided := decision{desired: desired{compiled, f.desired.holds}}
+func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation) decision {
+	decided := decision{desired: desired{compiled, r.desired.holds}}
 	if !sc.uninstall.inProgress() {
-		decided = decide(sc, specs, compiled, history{f.clock.Now(), f.maxPercent, f.desired.holds, f.publisher.refusals})
-		f.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})
+		decided = decide(sc, specs, compiled, history{r.clock.Now(), r.maxPercent, r.desired.holds, r.publisher.refusals})
+		r.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})
 	}
-	f.nodes.track(f.desired.compilation, decided)
-	f.latest.base.Store(compiled.base)
-	f.desired = decided.desired
+	r.nodes.track(r.desired.compilation, decided)
+	r.latest.base.Store(compiled.base)
+	r.desired = decided.desired
 	return decided
 }
 
 // scheduleCompilation sets when to compile though nothing changes, and returns when that is.
-func (f *Fleet) scheduleCompilation(sc *scope, d desired) time.Duration {
-	now := f.clock.Now()
+func (r *Reconciler) scheduleCompilation(sc *scope, d desired) time.Duration {
+	now := r.clock.Now()
 	var wait limits.Wait
 	switch {
 	case sc.uninstall.inProgress():
@@ -246,35 +246,35 @@ func (f *Fleet) scheduleCompilation(sc *scope, d desired) time.Duration {
 		if at := d.reassignAt; !at.IsZero() {
 			wait.Add(max(at.Sub(now), limits.Debounce))
 		}
-		wait.Add(f.publisher.refusals.Next(now))
+		wait.Add(r.publisher.refusals.Next(now))
 		if len(d.marks) > 0 {
 			wait.Add(d.budget.Next(now))
 		}
 	}
-	f.schedule.compileAfter(time.Duration(wait), now)
+	r.schedule.compileAfter(time.Duration(wait), now)
 	return time.Duration(wait)
 }
 
 // maintain writes what agents need besides the desired state, and deletes what none needs any more.
-func (f *Fleet) maintain(ctx context.Context, sc *scope, d desired, all *results) {
-	all.add(f.collector.collect(ctx, sc.snapshot, d.compilation, f.clock.Now()))
-	all.add(f.leases.reconcile(ctx, sc.snapshot))
-	all.add(f.leases.markSilent(ctx, sc.nodeCatalogs))
+func (r *Reconciler) maintain(ctx context.Context, sc *scope, d desired, all *results) {
+	all.add(r.collector.collect(ctx, sc.snapshot, d.compilation, r.clock.Now()))
+	all.add(r.leases.reconcile(ctx, sc.snapshot))
+	all.add(r.leases.markSilent(ctx, sc.nodeCatalogs))
 }
 
 // report writes what users read, and lets resources go that nodes have cleaned up.
-func (f *Fleet) report(ctx context.Context, sc *scope, d desired, all *results) {
-	now := f.clock.Now()
-	nodes := f.nodes.observe(sc, d, &f.publisher, now)
-	all.add(f.publisher.mark(ctx, sc, nodes))
+func (r *Reconciler) report(ctx context.Context, sc *scope, d desired, all *results) {
+	now := r.clock.Now()
+	nodes := r.nodes.observe(sc, d, &r.publisher, now)
+	all.add(r.publisher.mark(ctx, sc, nodes))
 	waiting := planDeletions(sc, d, nodes)
-	all.add(f.finalizers.reconcile(ctx, sc, waiting))
-	statuses, fleetCounts := planStatuses(sc, d, nodes, &f.nodes.records, metav1.NewTime(now))
-	f.metrics.setCounts(fleetCounts)
-	all.add(f.statuses.write(ctx, append(statuses, planDeletionStatuses(waiting, metav1.NewTime(now))...), sc.snapshot, now))
-	all.add(0, f.statuses.writeTypes(ctx, sc.external.Types))
-	all.add(f.drift.record(sc.live, d.Selected, now), nil)
-	all.add(f.fleetStatus.write(ctx, sc, fleetCounts, &f.nodes.records))
+	all.add(r.finalizers.reconcile(ctx, sc, waiting))
+	statuses, fleetCounts := planStatuses(sc, d, nodes, &r.nodes.records, metav1.NewTime(now))
+	r.metrics.setCounts(fleetCounts)
+	all.add(r.statuses.write(ctx, append(statuses, planDeletionStatuses(waiting, metav1.NewTime(now))...), sc.snapshot, now))
+	all.add(0, r.statuses.writeTypes(ctx, sc.external.Types))
+	all.add(r.drift.record(sc.live, d.Selected, now), nil)
+	all.add(r.fleetStatus.write(ctx, sc, fleetCounts, &r.nodes.records))
 	all.add(sc.external.Retry, nil)
 	all.add(resyncPeriod, nil)
 }
