@@ -131,7 +131,7 @@ func (t *traversal) applyGenerated(ctx context.Context, parent *turn, res resour
 
 // readGenerated returns the turn of a generated resource once it was read.
 func (t *traversal) readGenerated(ctx context.Context, parent *turn, res resource.Resource) *turn {
-	n := &node{Item: resource.Item{Ref: res.Ref(), Resource: res}, index: parent.index, parent: parent.node, noop: parent.noop}
+	n := &node{Item: &resource.Item{Ref: res.Ref(), Resource: res}, index: parent.index, parent: parent.node, noop: parent.noop}
 	n.object = n.Object()
 	c := &turn{node: n, began: t.Now()}
 	c.situation.Noop = parent.noop

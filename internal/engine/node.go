@@ -10,7 +10,7 @@ import (
 // A node is a resource of a run: one of the catalog, or one that another resource generates. It has what is known of the
 // resource from one turn to the next. Only the owner of a field changes it.
 type node struct {
-	resource.Item
+	*resource.Item // the caller's, which nobody changes
 	index  int   // in the plan; that of its parent if it is generated
 	parent *node // that generates it; nil for a resource of the catalog
 	noop   bool  // it only reports
@@ -34,7 +34,7 @@ type order struct {
 }
 
 // before returns what a node comes directly after.
-func (o order) before(n *node) iter.Seq[*node] { return o.of(o.Before[n.index]) }
+func (o order) before(n *node) iter.Seq[*node] { return o.of(o.Graph.Before(n.index)) }
 
 // after returns what comes directly after a node.
 func (o order) after(n *node) iter.Seq[*node] { return o.of(o.Graph.After(n.index)) }
@@ -60,7 +60,7 @@ func (o order) ancestors(of ...int) []bool {
 		of = of[:len(of)-1]
 		if !seen[n] {
 			seen[n] = true
-			of = append(of, o.Before[n]...)
+			of = append(of, o.Graph.Before(n)...)
 		}
 	}
 	return seen

@@ -131,7 +131,7 @@ func (r *records) lastChecked(n *node) time.Time {
 // retain forgets the objects that no resource manages after a run of the whole catalog. Where the object of a resource is
 // unknown, all of its kind are retained.
 func (r *records) retain(nodes []*node, t *traversal, withheld []resource.Withheld) {
-	managed, unresolved := map[resource.Ref]bool{}, map[string]bool{}
+	managed, unresolved := make(map[resource.Ref]bool, len(nodes)), map[string]bool{}
 	for _, object := range t.generation.remembered {
 		managed[object] = true
 	}

@@ -28,6 +28,9 @@ type refreshes struct {
 // load receives the events of earlier runs.
 func (r *refreshes) load() {
 	stored := r.store.Armed()
+	if len(stored) == 0 {
+		return
+	}
 	for _, n := range r.order.nodes {
 		for _, object := range r.names.all(n) {
 			r.receive(n, stored[object])

@@ -35,8 +35,11 @@ func newRun(t Transaction, items []resource.Item, early readings) *run {
 	p := plan.New(items)
 	sendStates(p, items)
 	r := &run{Transaction: t, order: order{Plan: p, nodes: make([]*node, len(items))}, epochs: &epochs{now: 1}}
-	for i, item := range items {
-		r.order.nodes[i] = &node{Item: item, index: i, noop: t.isNoop(item), object: item.Object(), invalid: errors.Join(item.Invalid, p.Dangling[i])}
+	nodes := make([]node, len(items))
+	for i := range items {
+		item := &items[i]
+		nodes[i] = node{Item: item, index: i, noop: t.isNoop(*item), object: item.Object(), invalid: errors.Join(item.Invalid, p.Dangling[i])}
+		r.order.nodes[i] = &nodes[i]
 	}
 	r.calls = &calls{hosts: t.hosts, bucket: t.Bucket, remembered: resource.NewMemo(), trace: t.Trace != nil}
 	r.providers = &providers{facts: t.Facts, calls: r.calls, epochs: r.epochs, chosen: map[providerKey]chosen{}}

@@ -87,7 +87,7 @@ func (t Transaction) Run(ctx context.Context, items []resource.Item) (report.Rep
 	began := t.Now()
 	early := readings{}
 	t.readNames(ctx, items, t.hasRelevantName(items), early)
-	r := newRun(t, slices.Concat(items, t.deletions(ctx, items, early)), early)
+	r := newRun(t, append(slices.Clip(items), t.deletions(ctx, items, early)...), early)
 	w := r.traverseAll()
 	for _, refused := range t.Refused {
 		w.emit(refused)
@@ -151,8 +151,10 @@ func (t Transaction) deletions(ctx context.Context, items []resource.Item, early
 		OwnerUID: t.OwnerUID, Items: items, Withheld: t.Withheld, Kinds: t.Kinds, Noop: t.Noop,
 	}
 	left := catalog.Deletions(t.Store)
-	t.readNames(ctx, slices.Concat(items, left), func(i resource.Item) bool { return i.Deletes != nil }, early)
-	left = catalog.Unmanaged(t.Store, left)
+	if len(left) > 0 {
+		t.readNames(ctx, slices.Concat(items, left), func(i resource.Item) bool { return i.Deletes != nil }, early)
+		left = catalog.Unmanaged(t.Store, left)
+	}
 	catalog.UpdatePolicies(t.Store)
 	return left
 }

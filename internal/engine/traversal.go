@@ -46,7 +46,7 @@ func (r *run) newTraversal(included func(*node) bool) *traversal {
 // newTurn returns a turn that has not begun.
 func (r *run) newTurn(n *node) *turn {
 	t := &turn{node: n, situation: decide.Situation{
-		Unselected:  !r.selects(n.Item),
+		Unselected:  !r.selects(*n.Item),
 		Cycle:       r.order.Cycles[n.index],
 		Invalid:     n.invalid,
 		Unscheduled: n.Postponed,

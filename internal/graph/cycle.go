@@ -15,6 +15,9 @@ func (g *Graph) Cycles() [][]int {
 // SCCs returns the strongly connected components that have more than one node, or one node with an edge to itself. Their
 // nodes are never ready. Components are sorted by their lowest nodes, and so are the nodes of each.
 func (g *Graph) SCCs() [][]int {
+	if len(g.edges) == 0 {
+		return nil
+	}
 	t := tarjan{g: g, index: make([]int, g.Len()), low: make([]int, g.Len()), on: make([]bool, g.Len())}
 	for n := range g.Len() {
 		if t.index[n] == 0 {

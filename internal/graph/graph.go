@@ -13,13 +13,13 @@ import (
 // for concurrent changes.
 type Graph struct {
 	after  [][]int // by node: its successors, in the order in which they were added
-	before []int   // by node: the number of its predecessors
+	before [][]int // by node: its predecessors, likewise
 	edges  map[[2]int]struct{}
 }
 
 // New returns a graph of n nodes without edges.
 func New(n int) *Graph {
-	return &Graph{after: make([][]int, n), before: make([]int, n), edges: map[[2]int]struct{}{}}
+	return &Graph{after: make([][]int, n), before: make([][]int, n), edges: map[[2]int]struct{}{}}
 }
 
 // Len returns the number of nodes.
@@ -32,7 +32,7 @@ func (g *Graph) Add(from, to int) {
 	}
 	g.edges[[2]int{from, to}] = struct{}{}
 	g.after[from] = append(g.after[from], to)
-	g.before[to]++
+	g.before[to] = append(g.before[to], from)
 }
 
 // Has reports whether there is an edge.
@@ -43,6 +43,9 @@ func (g *Graph) Has(from, to int) bool {
 
 // After returns the direct successors of a node. The caller must not change them.
 func (g *Graph) After(node int) []int { return g.after[node] }
+
+// Before returns the direct predecessors of a node. The caller must not change them.
+func (g *Graph) Before(node int) []int { return g.before[node] }
 
 // Reachable reports by node whether it is one of the given nodes or comes after one, directly or not.
 func (g *Graph) Reachable(from ...int) []bool {
@@ -70,9 +73,10 @@ type Queue struct {
 
 // Queue returns a queue of all nodes. The graph must not change any more.
 func (g *Graph) Queue() *Queue {
-	q := &Queue{g: g, waiting: slices.Clone(g.before)}
-	for n, w := range q.waiting {
-		if w == 0 {
+	q := &Queue{g: g, waiting: make([]int, g.Len())}
+	for n, before := range g.before {
+		q.waiting[n] = len(before)
+		if len(before) == 0 {
 			q.ready = append(q.ready, n)
 		}
 	}

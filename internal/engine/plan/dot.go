@@ -26,8 +26,8 @@ func Dot(items []resource.Item) string {
 		p.draw(&b, items, e, false)
 	}
 	drawn := graphOf(len(items), written)
-	for to, from := range p.Before {
-		for _, n := range from {
+	for to := range items {
+		for _, n := range p.Graph.Before(to) {
 			if !drawn.Has(n, to) {
 				p.draw(&b, items, Edge{n, to, slices.Contains(p.Refreshes[n], to)}, true)
 			}

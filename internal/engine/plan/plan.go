@@ -14,8 +14,7 @@ import (
 // items.
 type Plan struct {
 	Graph     *graph.Graph
-	Before    [][]int                // by node: what it comes after
-	Refreshes [][]int                // by node: what its events go to
+	Refreshes map[int][]int          // by node: what its events go to
 	Cycles    map[int][]resource.Ref // the cycle that a node is part of
 	Dangling  map[int]error          // edges that lead to nothing
 	Keys      map[Key]int            // nodes by kind and name on the host
@@ -40,29 +39,30 @@ func New(items []resource.Item) *Plan {
 	keys := byKey(items, false)
 	relations := relationsOf(items, keys)
 	edges := outsideComponents(written, n, components)
-	// Automatic edges that close a cycle are dropped, since no author asked for them.
 	auto := autoEdges(relations, g)
-	edges = append(edges, outsideComponents(auto, n, graphOf(n, slices.Concat(edges, auto)).SCCs())...)
-	p := &Plan{
-		Graph: graph.New(n), Before: make([][]int, n), Refreshes: make([][]int, n),
+	all := slices.Concat(edges, auto)
+	joint := graphOf(n, all)
+	// Automatic edges that close a cycle are dropped, since no author asked for them.
+	if closed := joint.SCCs(); len(closed) > 0 {
+		all = slices.Concat(edges, outsideComponents(auto, n, closed))
+		joint = graphOf(n, all)
+	}
+	return &Plan{
+		Graph: joint, Refreshes: refreshesOf(all),
 		Cycles: cyclesOf(items, g, components), Dangling: dangling, Keys: keys, Related: relatedOf(items, relations),
 	}
-	p.add(edges)
-	return p
 }
 
-func (p *Plan) add(edges []Edge) {
-	carried := map[[2]int]bool{}
+// refreshesOf returns what the events of nodes go to.
+func refreshesOf(edges []Edge) map[int][]int {
+	refreshes, carried := map[int][]int{}, map[[2]int]bool{}
 	for _, e := range edges {
-		if !p.Graph.Has(e.From, e.To) {
-			p.Before[e.To] = append(p.Before[e.To], e.From)
-		}
-		p.Graph.Add(e.From, e.To)
 		if key := [2]int{e.From, e.To}; e.Refresh && !carried[key] {
 			carried[key] = true
-			p.Refreshes[e.From] = append(p.Refreshes[e.From], e.To)
+			refreshes[e.From] = append(refreshes[e.From], e.To)
 		}
 	}
+	return refreshes
 }
 
 // writtenEdges returns the edges that authors wrote. Those of a node that lead to nothing are dangling.
@@ -101,17 +101,18 @@ type relation struct {
 	found    []int // the nodes that it leads to
 }
 
-// relationsOf returns the relations that types declare between resources of the catalog.
+// relationsOf returns the relations that types declare between resources of the catalog. It omits those that have no effect.
 func relationsOf(items []resource.Item, keys map[Key]int) []relation {
 	var all []relation
-	spelled := spellings(items)
+	index := newIndex(items, keys)
 	for i, item := range items {
 		if item.Resource == nil {
 			continue
 		}
 		for _, rel := range item.Resource.Relations() {
-			rel.Names = spelled.names(rel, keys)
-			all = append(all, relation{rel, i, others(i, rel, keys)})
+			if found := index.others(i, rel); len(found) > 0 || rel.SendDesired {
+				all = append(all, relation{rel, i, found})
+			}
 		}
 	}
 	return all
@@ -122,8 +123,8 @@ func relationsOf(items []resource.Item, keys map[Key]int) []relation {
 func autoEdges(relations []relation, written *graph.Graph) []Edge {
 	var edges []Edge
 	for _, rel := range relations {
-		for _, e := range rel.edges() {
-			if !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
+		for _, other := range rel.found {
+			if e := rel.edge(other); !written.Has(e.From, e.To) && !written.Has(e.To, e.From) {
 				edges = append(edges, e)
 			}
 		}
@@ -131,45 +132,51 @@ func autoEdges(relations []relation, written *graph.Graph) []Edge {
 	return edges
 }
 
-// A spelling spells names of kinds as their types do.
-type spelling struct {
-	kinds     map[string]resource.Kind
-	canonical map[Key]string // known answers: thousands of files have the same owner and directory
+// An index finds nodes by the names that others use for them.
+type index struct {
+	keys  map[Key]int
+	kinds map[string]resource.Kind
+	known map[Key]int // answers about other spellings, -1 for nothing: thousands of files have the same owner and directory
 }
 
-func spellings(items []resource.Item) spelling {
-	s := spelling{kinds: map[string]resource.Kind{}, canonical: map[Key]string{}}
+func newIndex(items []resource.Item, keys map[Key]int) index {
+	x := index{keys: keys, kinds: map[string]resource.Kind{}, known: map[Key]int{}}
 	for _, item := range items {
-		if item.Resource != nil && s.kinds[item.Ref.Kind] == nil {
-			s.kinds[item.Ref.Kind] = item.Resource.Kind()
+		if item.Resource != nil && x.kinds[item.Ref.Kind] == nil {
+			x.kinds[item.Ref.Kind] = item.Resource.Kind()
 		}
 	}
-	return s
+	return x
 }
 
-func (s spelling) canonicalName(of resource.Kind, k Key) string {
-	name, known := s.canonical[k]
-	if !known {
-		name = of.CanonicalName(k.Name)
-		s.canonical[k] = name
+// node returns the node with a name or, if nothing has it as it is written, with the name as its kind spells it.
+func (x index) node(k Key) (n int, ok bool) {
+	if n, ok = x.keys[k]; ok || x.kinds[k.Kind] == nil {
+		return n, ok
 	}
-	return name
+	if n, ok = x.known[k]; !ok {
+		if n, ok = x.keys[Key{k.Kind, x.kinds[k.Kind].CanonicalName(k.Name)}]; !ok {
+			n = -1
+		}
+		x.known[k] = n
+	}
+	return n, n >= 0
 }
 
-// names returns the names of a relation, in the spelling of the other kind where nothing has them as they are written.
-func (s spelling) names(rel resource.Relation, index map[Key]int) []string {
-	of := s.kinds[rel.Kind]
-	if of == nil {
-		return rel.Names
-	}
-	all := slices.Clone(rel.Names)
-	for i, name := range all {
-		k := Key{rel.Kind, name}
-		if _, ok := index[k]; !ok {
-			all[i] = s.canonicalName(of, k)
+// others returns the nodes that a relation of a node finds.
+func (x index) others(of int, rel resource.Relation) []int {
+	var found []int
+	for _, name := range rel.Names {
+		other, ok := x.node(Key{rel.Kind, name})
+		if !ok || other == of {
+			continue
+		}
+		found = append(found, other)
+		if rel.Nearest {
+			break
 		}
 	}
-	return all
+	return found
 }
 
 // byKey indexes resources by their names on the host: either deletions or all others. The first of
@@ -187,33 +194,18 @@ func byKey(items []resource.Item, deletions bool) map[Key]int {
 	return index
 }
 
-func (r relation) edges() []Edge {
-	var edges []Edge
-	for _, other := range r.found {
-		carries := r.declared.Relation == resource.Notify || r.declared.Relation == resource.Subscribe
-		e := Edge{other, r.of, carries}
-		if r.declared.Relation == resource.Before || r.declared.Relation == resource.Notify {
-			e.From, e.To = r.of, other
-		}
-		edges = append(edges, e)
+// edge returns the edge of a relation to a node that it leads to.
+func (r relation) edge(other int) Edge {
+	switch r.declared.Relation {
+	case resource.Before:
+		return Edge{r.of, other, false}
+	case resource.Notify:
+		return Edge{r.of, other, true}
+	case resource.Subscribe:
+		return Edge{other, r.of, true}
+	case resource.Require:
 	}
-	return edges
-}
-
-// others returns the nodes that a relation of a node finds.
-func others(i int, rel resource.Relation, index map[Key]int) []int {
-	var found []int
-	for _, name := range rel.Names {
-		other, ok := index[Key{rel.Kind, name}]
-		if !ok || other == i {
-			continue
-		}
-		found = append(found, other)
-		if rel.Nearest {
-			break
-		}
-	}
-	return found
+	return Edge{other, r.of, false}
 }
 
 // cyclesOf returns the cycles among written edges, by each node in one.

@@ -50,7 +50,7 @@ func described(p *plan.Plan, items []resource.Item) []string {
 	var all []string
 	for n, i := range items {
 		line := i.Ref.Name
-		for _, before := range p.Before[n] {
+		for _, before := range p.Graph.Before(n) {
 			line += " after " + items[before].Ref.Name
 		}
 		for _, to := range p.Refreshes[n] {

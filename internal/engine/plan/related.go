@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/fettle-dev/fettle/internal/resource"
 )
@@ -12,14 +13,15 @@ const maxRelated = 64 << 10
 // relatedOf returns the nodes whose desired states a node is to know. The removal of a resource also knows what it
 // relied on and what is removed as well.
 func relatedOf(items []resource.Item, relations []relation) map[int][]int {
-	related, removed := map[int][]int{}, byKey(items, true)
+	related := map[int][]int{}
+	removed := sync.OnceValue(func() index { return newIndex(items, byKey(items, true)) })
 	for _, rel := range relations {
 		if !rel.declared.SendDesired {
 			continue
 		}
 		related[rel.of] = append(related[rel.of], rel.found...)
 		if items[rel.of].Deletes != nil {
-			related[rel.of] = append(related[rel.of], others(rel.of, rel.declared, removed)...)
+			related[rel.of] = append(related[rel.of], removed().others(rel.of, rel.declared)...)
 		}
 	}
 	return related
