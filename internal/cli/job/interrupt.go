@@ -10,22 +10,23 @@ import (
 )
 
 // Current is the resources that a run is working on. It is safe for concurrent use.
-type Current struct{ names atomic.Pointer[string] }
+type Current struct {
+	refs atomic.Pointer[[]resource.Ref]
+}
 
-// Begin records resources that are applied together.
+// Begin records resources that are applied together. The caller must not change refs any more.
 func (c *Current) Begin(refs []resource.Ref) {
-	names := text.ListOf(len(refs), refs[:1])
-	c.names.Store(&names)
+	c.refs.Store(&refs)
 }
 
 // End records that none is being applied.
-func (c *Current) End() { c.names.Store(nil) }
+func (c *Current) End() { c.refs.Store(nil) }
 
 // AnnounceStop prints which resources are still being finished, if ctx ends before done is called.
 func (c *Current) AnnounceStop(ctx context.Context, p *output.Printer) (done func() bool) {
 	return context.AfterFunc(ctx, func() {
-		if names := c.names.Load(); names != nil {
-			p.Warn("finishing %s; press again to abort", *names)
+		if refs := c.refs.Load(); refs != nil {
+			p.Warn("finishing %s; press again to abort", text.ListOf(len(*refs), (*refs)[:1]))
 		}
 	})
 }

@@ -124,7 +124,9 @@ func (j *Job) showProgress(ctx context.Context, c *reconcile.Catalog) (done func
 	current := &Current{}
 	c.Transaction.Begin = func(refs []resource.Ref) {
 		current.Begin(refs)
-		j.Printer.ShowProgress(progress(ended, total, refs))
+		if j.Printer.ErrProgress {
+			j.Printer.ShowProgress(progress(ended, total, refs))
+		}
 	}
 	c.Transaction.Observe = func(r report.ResourceReport) {
 		current.End()
