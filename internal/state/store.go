@@ -28,11 +28,12 @@ type Store struct {
 
 	armed map[resource.Ref]int
 	// Saved by the next Commit.
-	observed, audited table[texts]
-	checked           table[time.Time]
-	claims            table[claim.Claim]
-	key               []byte // nil until it is needed
-	keyIsNew          bool
+	observed table[observation]
+	audited  table[texts]
+	checked  table[time.Time]
+	claims   table[claim.Claim]
+	key      []byte // nil until it is needed
+	keyIsNew bool
 }
 
 // Options configure how to open a store. The zero value does not wait for a lock.
@@ -112,7 +113,7 @@ func newStore(opts Options) *Store {
 	return &Store{
 		source:   []byte(cmp.Or(opts.Source, Manifests)),
 		armed:    map[resource.Ref]int{},
-		observed: newTexts("properties"),
+		observed: newObservations("properties"),
 		audited:  newTexts("audit"),
 		checked:  newTable[time.Time]("looks"),
 		claims:   newTable[claim.Claim]("claims"),
@@ -156,45 +157,31 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// completed is the key among the observed values under which the file has what [Store.Completed] returns. It is no name of a
-// property.
-const completed = "complete for"
-
 // Observed returns the values that a run last observed or set, or nil. Do not modify them.
 func (s *Store) Observed(object resource.Ref) map[string]string {
-	values := s.observed.values[object]
-	if _, has := values[completed]; has {
-		values = maps.Clone(values)
-		delete(values, completed)
-	}
-	return values
+	return s.observed.values[object].values
 }
 
 // SetObserved replaces the observed values. The next Commit makes that durable.
 func (s *Store) SetObserved(object resource.Ref, values map[string]string) {
-	s.setValues(s.observed, object, withCompleted(values, s.Completed(object)))
+	if o := s.observed.values[object]; s.db != nil && !maps.Equal(o.values, values) {
+		o.values = maps.Clone(values)
+		s.observed.set(object, o)
+	}
 }
 
 // Completed returns the digest of the catalog with which all that an object's resource generates was in sync last, or "".
-func (s *Store) Completed(object resource.Ref) string { return s.observed.values[object][completed] }
+func (s *Store) Completed(object resource.Ref) string { return s.observed.values[object].completed }
 
 // SetCompleted replaces that digest. The next Commit makes that durable.
 func (s *Store) SetCompleted(object resource.Ref, digest string) {
-	s.setValues(s.observed, object, withCompleted(s.observed.values[object], digest))
-}
-
-// withCompleted returns observed values as the file has them.
-func withCompleted(values texts, digest string) texts {
-	if digest == "" || values[completed] == digest {
-		return values
-	}
-	all := texts{completed: digest}
-	for property, value := range values {
-		if property != completed {
-			all[property] = value
+	if o := s.observed.values[object]; s.db != nil && o.completed != digest {
+		o.completed = digest
+		if o.values == nil {
+			o.values = texts{} // something is known of the object
 		}
+		s.observed.set(object, o)
 	}
-	return all
 }
 
 // Audited returns the values of audited properties that a run last observed, or nil. Do not modify
@@ -203,12 +190,8 @@ func (s *Store) Audited(object resource.Ref) map[string]string { return s.audite
 
 // SetAudited replaces the audited values. The next Commit makes that durable.
 func (s *Store) SetAudited(object resource.Ref, values map[string]string) {
-	s.setValues(s.audited, object, values)
-}
-
-func (s *Store) setValues(t table[texts], object resource.Ref, values map[string]string) {
-	if s.db != nil && !maps.Equal(t.values[object], values) {
-		t.set(object, maps.Clone(values))
+	if s.db != nil && !maps.Equal(s.audited.values[object], values) {
+		s.audited.set(object, maps.Clone(values))
 	}
 }
 

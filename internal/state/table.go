@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"maps"
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
@@ -45,6 +46,38 @@ func newTexts(bucket string) table[texts] {
 	enc, dec := textModes()
 	t := newTable[texts](bucket)
 	t.encode, t.decode = enc.Marshal, dec.Unmarshal
+	return t
+}
+
+// An observation is what a run last observed of an object.
+type observation struct {
+	values    texts
+	completed string // see [Store.Completed]
+}
+
+// completed is the key among the observed values under which the file has what [Store.Completed] returns. It is no name of a
+// property.
+const completed = "complete for"
+
+func newObservations(bucket string) table[observation] {
+	of := newTexts(bucket)
+	t := newTable[observation](bucket)
+	t.encode = func(v any) ([]byte, error) {
+		o := v.(observation)
+		if o.completed == "" {
+			return of.encode(o.values)
+		}
+		all := texts{completed: o.completed}
+		maps.Copy(all, o.values)
+		return of.encode(all)
+	}
+	t.decode = func(raw []byte, v any) error {
+		o := v.(*observation)
+		err := of.decode(raw, &o.values)
+		o.completed = o.values[completed]
+		delete(o.values, completed)
+		return err
+	}
 	return t
 }
 
