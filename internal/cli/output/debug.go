@@ -35,6 +35,9 @@ func (p *Printer) DebugProviders(k resource.Kind, facts resource.Facts, h host.R
 
 // DebugResource shows the state, provider and duration of a resource.
 func (p *Printer) DebugResource(r report.ResourceReport) {
+	if !p.Debugging {
+		return
+	}
 	provider := ""
 	if r.Provider != "" {
 		provider = " by provider " + r.Provider
