@@ -10,10 +10,10 @@ import (
 // A node is a resource of a run: one of the catalog, or one that another resource generates. It has what is known of the
 // resource from one turn to the next. Only the owner of a field changes it.
 type node struct {
-	*resource.Item // the caller's, which nobody changes
-	index  int   // in the plan; that of its parent if it is generated
-	parent *node // that generates it; nil for a resource of the catalog
-	noop   bool  // it only reports
+	*resource.Item       // the caller's, which nobody changes
+	index          int   // in the plan; that of its parent if it is generated
+	parent         *node // that generates it; nil for a resource of the catalog
+	noop           bool  // it only reports
 
 	invalid  error        // why it fails without being read: run.refuse
 	object   resource.Ref // what it manages, see [resource.Item.Object]: names

@@ -17,7 +17,7 @@ func (t *traversal) observe(ctx context.Context, of *turn) {
 		t.observeBlocked(ctx, of)
 		return
 	}
-	t.reads.ahead(ctx, of.node, t.canReadAhead)
+	t.reads.readAhead(ctx, of.node, t.canReadAhead)
 	began := t.Now()
 	if of.ended == nil {
 		t.read(ctx, of)

@@ -23,6 +23,7 @@ type watched struct {
 	plain
 	mu    *sync.Mutex
 	reads map[string]int
+	waits map[string]func(context.Context) // by name: what reads wait for
 }
 
 func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing, error) {
@@ -32,6 +33,9 @@ func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing
 		p.reads["glance"]++
 		return 0, nil
 	})
+	if wait := p.waits[want.Name]; wait != nil {
+		wait(ctx)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reads[want.Name]++
@@ -44,7 +48,7 @@ func (p watched) Read(ctx context.Context, h resource.Reader, want thing) (thing
 // leaves returns n red resources that may be read ahead, and the provider of their kind.
 func leaves(t *testing.T, m *machine, n int) ([]resource.Item, watched) {
 	t.Helper()
-	p := watched{plain{m, "hand"}, new(sync.Mutex), map[string]int{}}
+	p := watched{plain{m, "hand"}, new(sync.Mutex), map[string]int{}, map[string]func(context.Context){}}
 	typ := m.typ("Leaf", []resource.Provider[thing]{p})
 	typ.ReadAhead = true
 	kind := bound.Kind(typ)
@@ -70,6 +74,8 @@ func TestReadingAhead(t *testing.T) {
 		result := transact(t, items, func(tx *engine.Transaction) {
 			tx.Observe = func(res report.ResourceReport) {
 				if res.Ref.Name == "l000" {
+					p.mu.Lock()
+					defer p.mu.Unlock()
 					before = len(p.reads)
 				}
 			}
@@ -83,6 +89,47 @@ func TestReadingAhead(t *testing.T) {
 		}
 		if result.Counts.InSync != n || len(p.reads) != n || before < n/10 || glances > 5 {
 			t.Errorf("%d in sync, %d read, %d of them before the first ended, %d glances", result.Counts.InSync, len(p.reads), before, glances)
+		}
+	})
+	t.Run("goes on while resources have their turns", func(t *testing.T) {
+		m := newMachine()
+		items, p := leaves(t, m, n)
+		ended, overlapped := make(chan struct{}), false
+		p.waits["l250"] = func(context.Context) {
+			select {
+			case <-ended:
+				overlapped = true
+			case <-time.After(time.Minute):
+			}
+		}
+		result := transact(t, items, func(tx *engine.Transaction) {
+			tx.Observe = func(res report.ResourceReport) {
+				if res.Ref.Name == "l100" {
+					close(ended)
+				}
+			}
+		})
+		if result.Counts.InSync != n || p.reads["l250"] != 1 || !overlapped {
+			t.Errorf("%d in sync, l250 was read %d times, after l100 had ended: %t", result.Counts.InSync, p.reads["l250"], overlapped)
+		}
+	})
+	t.Run("is interrupted by a write", func(t *testing.T) {
+		m := newMachine()
+		items, p := leaves(t, m, n)
+		m.things["l100"] = thing{Name: "l100", Ensure: new("present"), Color: new("blue")}
+		interrupted := 0
+		p.waits["l250"] = func(ctx context.Context) {
+			if interrupted++; interrupted == 1 {
+				<-ctx.Done()
+			}
+		}
+		m.onWrite = func(string) { m.things["l250"] = thing{Name: "l250", Ensure: new("present"), Color: new("green")} }
+		result := transact(t, items)
+		if diff := cmp.Diff([]string{"write l100 (color)", "write l250 (color)"}, m.log); diff != "" {
+			t.Errorf("what was done (-want +got):\n%s", diff)
+		}
+		if result.Counts.Changed != 2 || result.Counts.InSync != n-2 {
+			t.Errorf("counts are %+v", result.Counts)
 		}
 	})
 	t.Run("is invalidated by a write", func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/fettle-dev/fettle/internal/engine/readahead"
 	"github.com/fettle-dev/fettle/internal/resource"
 )
 
@@ -24,8 +23,8 @@ type reads struct {
 	epochs *epochs
 	calls  *calls
 	now    func() time.Time
-	window readahead.Window
 	named  func(*node) // is called after each read: it may have told a name
+	ahead  ahead
 }
 
 // hold reports whether the result of the last read is still valid. Errors, and states that were
@@ -52,7 +51,16 @@ func (r *reads) writtenBefore(n *node) epoch {
 
 // one reads one resource.
 func (r *reads) one(ctx context.Context, h resource.Reader, n *node) error {
+	r.finishAhead()
 	return r.record(n, resource.Guarded(func() error { return n.Resource.Read(ctx, h) }))
+}
+
+// recordAll records the reads of a group. It returns their errors.
+func (r *reads) recordAll(group []*node, errs []error) []error {
+	for i, n := range group {
+		errs[i] = r.record(n, errs[i])
+	}
+	return errs
 }
 
 // record records a read. It returns its error, which the resource also has.
@@ -66,7 +74,10 @@ func (r *reads) record(n *node, err error) error {
 }
 
 // forget makes the last read of a resource invalid: something outside the run has changed it.
-func (r *reads) forget(n *node) { n.reading = reading{} }
+func (r *reads) forget(n *node) {
+	r.stopAhead()
+	n.reading = reading{}
+}
 
 // taken records the state of a resource that a provider has stored without a Read.
 func (r *reads) taken(n *node) { n.reading = reading{in: r.epochs.now, took: n.reading.took} }
@@ -77,16 +88,19 @@ func (r *reads) all(ctx context.Context, group []*node) []error {
 	if !group[0].Resource.Abilities().BatchRead {
 		return r.together(ctx, group)
 	}
-	errs := group[0].Resource.Provider().ReadAll(ctx, r.calls.new().Reader(r.calls.hostOf(group[0])), resourcesOf(group))
-	for i, err := range errs {
-		errs[i] = r.record(group[i], err)
-	}
-	return errs
+	r.finishAhead()
+	return r.recordAll(group, group[0].Resource.Provider().ReadAll(ctx, r.calls.new().Reader(r.calls.hostOf(group[0])), resourcesOf(group)))
 }
 
 // together reads resources, all of them in noop or none, while nothing is written, in parallel if possible. The
 // errors are parallel to them.
 func (r *reads) together(ctx context.Context, group []*node) []error {
+	r.finishAhead()
+	return r.recordAll(group, r.inParallel(ctx, group))
+}
+
+// inParallel is together without an effect on what is known of the reads.
+func (r *reads) inParallel(ctx context.Context, group []*node) []error {
 	if len(group) == 0 {
 		return nil
 	}
@@ -95,38 +109,5 @@ func (r *reads) together(ctx context.Context, group []*node) []error {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	h := r.calls.sharedReaderOf(r.calls.hostOf(group[0]))
-	return resource.Together(len(group), workers, func(i int) error { return r.one(ctx, h, group[i]) })
-}
-
-// ahead reads a resource and some of the later ones that candidate accepts, in one window. A failed read is
-// repeated at the resource's turn.
-func (r *reads) ahead(ctx context.Context, first *node, candidate func(*node) bool) {
-	if r.hold(first) || !first.Resource.Traits().ReadAhead {
-		return
-	}
-	r.window.Grow()
-	group := r.windowOf(first, candidate)
-	if len(group) == 1 {
-		return
-	}
-	began := r.now()
-	r.together(ctx, group)
-	share := r.now().Sub(began) / time.Duration(len(group))
-	for _, n := range group {
-		n.reading.took += share
-	}
-}
-
-// windowOf returns the resources that are read with the first.
-func (r *reads) windowOf(first *node, candidate func(*node) bool) []*node {
-	group := []*node{first}
-	for _, n := range r.order.nodes[first.index+1:] {
-		if len(group) >= r.window.Size() {
-			break
-		}
-		if n.noop == first.noop && n.Resource != nil && n.Resource.Traits().ReadAhead && !r.hold(n) && candidate(n) {
-			group = append(group, n)
-		}
-	}
-	return group
+	return resource.Together(len(group), workers, func(i int) error { return group[i].Resource.Read(ctx, h) })
 }

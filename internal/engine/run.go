@@ -83,8 +83,9 @@ func (r *run) refuse(n *node, err error) {
 
 // beginWrite is called before each write: whatever was read of the host may change.
 func (r *run) beginWrite() {
+	r.reads.stopAhead()
 	r.epochs.begin()
-	r.reads.window.Shrink()
+	r.reads.ahead.window.Shrink()
 }
 
 // preRun asks whether the run can take place, before anything is changed: each provider with such a

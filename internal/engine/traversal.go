@@ -65,6 +65,7 @@ func (t *turn) take(c choice) {
 
 // walk gives each resource its turn.
 func (t *traversal) walk(ctx context.Context) {
+	defer t.reads.stopAhead()
 	for {
 		n, ok := t.queue.Pop()
 		switch {

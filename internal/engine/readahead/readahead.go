@@ -20,6 +20,9 @@ const (
 // Size is the number of resources, 0 before the first call of Grow.
 func (w *Window) Size() int { return w.size }
 
+// IsLargest reports whether the run has found much in sync lately, so that the next window will probably be needed as well.
+func (w *Window) IsLargest() bool { return w.size == largest }
+
 // Grow is called before each window is read.
 func (w *Window) Grow() {
 	switch {

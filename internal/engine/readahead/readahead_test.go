@@ -23,5 +23,8 @@ func TestWindowGrowsAsLongAsNothingIsWritten(t *testing.T) {
 		if got := w.Size(); got != want {
 			t.Errorf("%q: got %d, want %d", steps, got, want)
 		}
+		if got := w.IsLargest(); got != (want == 128) {
+			t.Errorf("%q: the largest: %t", steps, got)
+		}
 	}
 }
