@@ -1,10 +1,10 @@
 package hostrun
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/state"
@@ -37,11 +37,12 @@ func (o Options) isTold(result report.Report) bool {
 	if result.Partial { // it says nothing of the resources that the saved report may be about
 		return true
 	}
-	raw, err := state.Report(o.Dir)
+	file, err := state.OpenReport(o.Dir)
 	if err != nil {
 		return false
 	}
-	kept, err := heading(raw)
+	defer file.Close()
+	kept, err := heading(file)
 	if err != nil {
 		return false
 	}
@@ -50,8 +51,8 @@ func (o Options) isTold(result report.Report) bool {
 }
 
 // heading decodes a report up to its resources, which come last and may be very many.
-func heading(raw []byte) (r report.Report, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
+func heading(of io.Reader) (r report.Report, err error) {
+	d := json.NewDecoder(of)
 	fields := map[string]any{"message": &r.Message, "catalogDigest": &r.CatalogDigest, "counts": &r.Counts}
 	_, err = d.Token()
 	for err == nil && d.More() {

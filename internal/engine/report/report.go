@@ -134,7 +134,12 @@ func (r ResourceReport) Corrected() bool {
 }
 
 func (r ResourceReport) has(s EventStatus) bool {
-	return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Status == s })
+	for _, e := range r.Events {
+		if e.Status == s {
+			return true
+		}
+	}
+	return false
 }
 
 // Audited reports whether an audit found anything.
