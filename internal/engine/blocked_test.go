@@ -13,7 +13,7 @@ import (
 // orders are things that commands of an author read.
 func (m *machine) orders() map[string]resource.Kind {
 	typ := m.typ("Order", []resource.Provider[thing]{plain{m, "clerk"}})
-	typ.Traits.Imperative = true
+	typ.Imperative = true
 	return map[string]resource.Kind{"Order": bound.Kind(typ)}
 }
 
