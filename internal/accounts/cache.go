@@ -46,6 +46,12 @@ func (k *cached[T]) get(h host.Reader, path string, read func(host.Reader) (T, e
 }
 
 // distinct reports whether the next change of a file gets another time: within one tick of the
-// clock, two changes may have the same. A tick is a hundredth of a second, or two seconds on the
-// coarsest file systems.
-func distinct(file host.FileInfo) bool { return time.Since(file.ModTime) > 3*time.Second }
+// clock, two changes may have the same. A tick is a hundredth of a second, but a busy machine may be
+// late. The coarsest file systems have ticks of two seconds, and no smaller fractions.
+func distinct(file host.FileInfo) bool {
+	age := time.Since(file.ModTime)
+	if file.ModTime.Nanosecond()%int(10*time.Millisecond) == 0 {
+		return age > 3*time.Second
+	}
+	return age > 100*time.Millisecond
+}

@@ -49,6 +49,9 @@ func TestCacheReadsChangedFiles(t *testing.T) {
 				return os.Rename(next, file)
 			}, 5, 2,
 		},
+		"a file changed a second ago, with a time that has small fractions, is read once": {
+			time.Now().Add(-time.Second).Truncate(time.Second).Add(1), func(*hosttest.Host, string) error { return nil }, 4, 1,
+		},
 		"a recently changed file is read each time": {
 			time.Now().Add(time.Minute), func(*hosttest.Host, string) error { return nil }, 4, 3,
 		},
