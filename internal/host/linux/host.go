@@ -47,7 +47,7 @@ type Options struct {
 type Host struct {
 	root     resolve.Root
 	rootFile *os.File // O_PATH
-	mounts   *os.File
+	mounts   *resolve.MountTable
 	follow   host.FollowLinks
 	patience *descriptor.Patience
 	entries  *entry.Entries
@@ -92,7 +92,7 @@ func (h *Host) openRoot(dir string, pid int) error {
 	if err != nil {
 		return err
 	}
-	if h.mounts, err = os.Open(mountinfo(pid)); err != nil {
+	if h.mounts, err = resolve.OpenMountTable(mountinfo(pid)); err != nil {
 		return errors.Join(explainProc(err), f.Close())
 	}
 	h.rootFile, h.root = f, resolve.Root{FD: int(f.Fd()), Mounts: h.mounts}

@@ -96,6 +96,46 @@ func TestUserMountsAreNotEntered(t *testing.T) {
 	}))
 }
 
+// What was mounted when the host was opened, or looked at last, says nothing about what is mounted now.
+func TestMountsAreLookedAtAgain(t *testing.T) {
+	_, dir := homes(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"home/zed/mnt", "disk"} {
+		must(t, os.Mkdir(at(name), 0o755))
+	}
+	must(t, thread.Run(func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
+		defer cancel()
+		err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+			unix.Mount("tmpfs", at("disk"), "tmpfs", 0, ""))
+		if err != nil {
+			return err
+		}
+		h, err := linux.Open(linux.Options{Root: dir})
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		for range 2 {
+			for _, name := range []string{"/disk", "/home/zed/mnt", "/disk"} {
+				if _, err := h.Stat(name); err != nil {
+					return err
+				}
+			}
+			if err := mountUnresponsive(ctx, t, at("home/zed/mnt"), zed, unix.S_IFDIR); err != nil {
+				return err
+			}
+			if _, err := h.Stat("/home/zed/mnt"); err == nil || !strings.Contains(err.Error(), "user 1001 has mounted") {
+				t.Errorf("look into the mount of a user: %v", err)
+			}
+			if err := unix.Unmount(at("home/zed/mnt"), unix.MNT_DETACH); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
 // A user can mount such a file system on anything in a directory at any time: on what looks like one of Fettle's own temporary files,
 // or on a file between two steps of its change.
 func TestUserMountsBesideAFileGetNoRequests(t *testing.T) {

@@ -19,6 +19,8 @@ type Stream struct {
 	fd   int
 	path string
 	size int64 // when it was looked at, before it was opened
+	at   int64 // what Read has read
+	end  bool  // nothing is left for Read
 }
 
 // OpenStream opens the file of an O_PATH descriptor for reading. Any type but a regular file is
@@ -35,7 +37,7 @@ func OpenStream(fd int, path string, info host.FileInfo, wait *Patience) (*Strea
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{fd, path, info.Size}, nil
+	return &Stream{fd: fd, path: path, size: info.Size}, nil
 }
 
 // How long to wait for other processes to give up their leases on files. The kernel lets each of them delay
@@ -84,8 +86,12 @@ func openLeased(file string, wait *Patience) (int, error) {
 	}
 }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. A read of less than there is room for, which ends where the file ended when it was looked at, was
+// the last: no other is made to learn that.
 func (s *Stream) Read(p []byte) (int, error) {
+	if s.end {
+		return 0, io.EOF
+	}
 	n, err := s.read(p)
 	if err != nil {
 		return 0, PathError("read", s.path, err)
@@ -93,6 +99,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 	if n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
+	s.at += int64(n)
+	s.end = n < len(p) && s.at == s.size
 	return n, nil
 }
 

@@ -3,13 +3,8 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"path"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -94,34 +89,12 @@ func (r Root) checkMount(fd int) error {
 	if err != nil || stx.Mask&unix.STATX_MNT_ID == 0 { // before Linux 5.8
 		return err
 	}
-	table, err := io.ReadAll(io.NewSectionReader(r.Mounts, 0, math.MaxInt64))
+	user, err := r.Mounts.user(stx.Mnt_id)
 	if err != nil {
 		return err
 	}
-	if user := mountedBy(string(table), stx.Mnt_id); user != "" {
+	if user != "" {
 		return errUsersMount{user}
 	}
 	return nil
-}
-
-// mountedBy returns the user who made a mount of a table, as the file system says; "" for root and for other file systems.
-func mountedBy(table string, id uint64) string {
-	for line := range strings.Lines(table) {
-		number, rest, _ := strings.Cut(line, " ")
-		if number != strconv.FormatUint(id, 10) {
-			continue
-		}
-		_, fs, _ := strings.Cut(rest, " - ")
-		fields := strings.Fields(fs) // type, source and options
-		if len(fields) < 3 || !strings.HasPrefix(fields[0], "fuse") {
-			return ""
-		}
-		options := strings.Split(fields[2], ",")
-		i := slices.IndexFunc(options, func(o string) bool { return strings.HasPrefix(o, "user_id=") })
-		if i < 0 || options[i] == "user_id=0" {
-			return ""
-		}
-		return strings.TrimPrefix(options[i], "user_id=")
-	}
-	return ""
 }

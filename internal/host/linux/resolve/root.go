@@ -7,7 +7,6 @@ package resolve
 
 import (
 	"errors"
-	"io"
 	"path"
 	"strings"
 
@@ -19,10 +18,8 @@ import (
 
 // A Root is the root directory, as an O_PATH descriptor that outlives it.
 type Root struct {
-	FD int
-	// Mounts is the table of the host's mounts, mountinfo in proc(5). It is open, because a thread that looks for a file may be
-	// in a sandbox.
-	Mounts io.ReaderAt
+	FD     int
+	Mounts *MountTable // of the host
 }
 
 // Open opens a path and follows all symlinks. With O_NOFOLLOW it does not follow one at the end.
