@@ -25,7 +25,7 @@ import (
 // TestAgent runs agents on directories against a real API server, with exactly the permissions of agents.
 func TestAgent(t *testing.T) {
 	cfg, _ := controlplane.Start(t)
-	w := newWorld(t, cfg)
+	w := newFixture(t, cfg)
 	for name, test := range map[string]func(*testing.T, *machine){
 		"applies changes":                                               appliesChanges,
 		"waits for its own splay and interval":                          waitsForSplay,

@@ -43,7 +43,7 @@ func lines(g Gomega, raw []byte) []string {
 func TestAgentAnswersWithTheDifferenceAndItsReports(t *testing.T) {
 	t.Parallel()
 	cfg := controlplane.StartAggregated(t)
-	w := newWorld(t, cfg)
+	w := newFixture(t, cfg)
 	c := nodequestions.Serve(t, cfg)
 	m := w.machine(t)
 	entry := func(kind, name, attributes string) v1alpha1.CatalogEntry {
@@ -95,7 +95,7 @@ func planned(t *testing.T, g Gomega, m *machine, hub *questions.Hub, p *reports.
 func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 	t.Parallel()
 	cfg := controlplane.StartAggregated(t)
-	w := newWorld(t, cfg)
+	w := newFixture(t, cfg)
 	_, hub := nodequestions.ServeHub(t, cfg, nil)
 	m := w.machine(t)
 	entry := func(kind, name, attributes string, edit func(*v1alpha1.CatalogEntry)) v1alpha1.CatalogEntry {
@@ -161,7 +161,7 @@ func TestAgentAnswersWhatAChangeWouldDoAndOnlyThat(t *testing.T) {
 func TestPlanGivesWayToRuns(t *testing.T) {
 	t.Parallel()
 	cfg := controlplane.StartAggregated(t)
-	w := newWorld(t, cfg)
+	w := newFixture(t, cfg)
 	_, hub := nodequestions.ServeHub(t, cfg, nil)
 	m := w.machine(t)
 	huge := filepath.Join(m.root, "etc/huge")

@@ -19,7 +19,7 @@ const (
 )
 
 func TestDriftIsCorrectedWithWhatItNotifiesAndARunFollows(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.has("File/a", fileA, w.notifies("Exec/reload"))
 	w.has("File/b", fileB)
 	w.has("Exec/reload", refreshes)
@@ -54,7 +54,7 @@ func TestDriftIsCorrectedWithWhatItNotifiesAndARunFollows(t *testing.T) {
 }
 
 func TestFailedCorrectionMakesARunDueAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.has("File/a", fileA)
 	w.converge()
 
@@ -80,7 +80,7 @@ func TestOnlyRunsWithoutCommandsAroundThemAllowCorrections(t *testing.T) {
 		"a command after":  {after: []string{"/bin/true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.has("File/a", fileA)
 			w.control.Before, w.control.After = around.before, around.after
 			w.converge()
@@ -98,7 +98,7 @@ func TestOnlyRunsWithoutCommandsAroundThemAllowCorrections(t *testing.T) {
 }
 
 func TestDriftIsCorrectedDuringACommandThatItHasNoPathTo(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.has("Exec/long", `{"command": "touch /running; while ! test -e /end; do sleep 0.01; done", "shell": true, "onlyIf": ["test -e /begin"]}`, w.requires("File/c"))
 	w.has("File/a", fileA)
 	w.has("File/b", fileB, w.requires("Exec/long"))
@@ -142,7 +142,7 @@ func TestDriftIsCorrectedDuringACommandThatItHasNoPathTo(t *testing.T) {
 }
 
 func TestResourcesAreBoundOnceAndForgetWhatWasRead(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.has("File/a", fileA)
 	w.has("File/b", fileB)
 	state := func(i int) resource.Instance { return w.items[i].Resource.State() }

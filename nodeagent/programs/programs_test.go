@@ -72,8 +72,8 @@ func (c *fakeClock) awaitTimer() {
 	}
 }
 
-// A world is a node with a registry.
-type world struct {
+// A fixture is a node with a registry.
+type fixture struct {
 	*programs.Programs
 	t      *testing.T
 	from   *registry
@@ -82,12 +82,12 @@ type world struct {
 	pulled chan struct{}
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	t.Cleanup(func() { stop(); group.Wait() })
-	w := &world{
+	w := &fixture{
 		t: t, from: &registry{answers: make(chan error), attempts: make(chan string, 100)},
 		clock: &fakeClock{clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), make(chan struct{}, 100)},
 		known: known{}, pulled: make(chan struct{}, 100),
@@ -113,7 +113,7 @@ func zone(c string, attributes ...string) *definition.Definition {
 }
 
 // have makes a type usable.
-func (w *world) have(d *definition.Definition) {
+func (w *fixture) have(d *definition.Definition) {
 	w.t.Helper()
 	prepared := make(chan struct{})
 	go func() { defer close(prepared); w.Prepare(w.t.Context(), []*definition.Definition{d}) }()
@@ -134,7 +134,7 @@ func versions(types []*definition.Definition) []string {
 }
 
 // passes waits until a timer runs, and advances the clock.
-func (w *world) passes(d time.Duration) {
+func (w *fixture) passes(d time.Duration) {
 	w.t.Helper()
 	w.clock.awaitTimer()
 	w.clock.Step(d)
@@ -143,7 +143,7 @@ func (w *world) passes(d time.Duration) {
 func TestAnOutageKeepsTheLastProgramInUse(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	old, next := zone("a", "name"), zone("b", "name")
 	w.have(old)
 	if got := w.Choose([]*definition.Definition{next}); !slices.Equal(versions(got), []string{"1.a"}) {
@@ -170,7 +170,7 @@ func TestAnOutageKeepsTheLastProgramInUse(t *testing.T) {
 func TestAnotherVocabularyFailsInsteadOfUsingTheOldProgram(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	old, next := zone("a", "name"), zone("b", "name", "ttl")
 	w.have(old)
 	got := w.Choose([]*definition.Definition{next})
@@ -194,14 +194,14 @@ func TestAnotherVocabularyFailsInsteadOfUsingTheOldProgram(t *testing.T) {
 func TestPreparationWaitsOnlyForTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 
-	for name, answer := range map[string]func(w *world){
-		"a failure":        func(w *world) { w.from.answers <- errors.New("connection refused") },
-		"a success":        func(w *world) { w.from.answers <- nil },
-		"a hanging server": func(w *world) { w.passes(programs.Patience) },
+	for name, answer := range map[string]func(w *fixture){
+		"a failure":        func(w *fixture) { w.from.answers <- errors.New("connection refused") },
+		"a success":        func(w *fixture) { w.from.answers <- nil },
+		"a hanging server": func(w *fixture) { w.passes(programs.Patience) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			ended := make(chan struct{})
 			go func() { defer close(ended); w.Prepare(t.Context(), []*definition.Definition{zone("a")}) }()
 			<-w.from.attempts
@@ -214,7 +214,7 @@ func TestPreparationWaitsOnlyForTheFirstAttempt(t *testing.T) {
 func TestUnwantedImagesAreNoLongerPulled(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Choose([]*definition.Definition{zone("a")})
 	<-w.from.attempts
 	w.Choose(nil)
@@ -227,7 +227,7 @@ func TestUnwantedImagesAreNoLongerPulled(t *testing.T) {
 func TestAttemptsAreRepeatedEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Choose([]*definition.Definition{zone("a")})
 	began := w.clock.Now()
 	var at []string

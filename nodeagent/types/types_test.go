@@ -47,23 +47,23 @@ func (d *disk) Retain(names ...string) error {
 	return nil
 }
 
-// A world is a cluster and a node's disk.
-type world struct {
+// A fixture is a cluster and a node's disk.
+type fixture struct {
 	disk     *disk
 	cluster  map[string]*v1alpha1.ExternalType
 	fetches  int
 	warnings []string
 }
 
-func newWorld(all ...*v1alpha1.ExternalType) *world {
-	w := &world{disk: &disk{documents: map[string][]byte{}}, cluster: map[string]*v1alpha1.ExternalType{}}
+func newFixture(all ...*v1alpha1.ExternalType) *fixture {
+	w := &fixture{disk: &disk{documents: map[string][]byte{}}, cluster: map[string]*v1alpha1.ExternalType{}}
 	for _, t := range all {
 		w.cluster[t.Name] = t
 	}
 	return w
 }
 
-func (w *world) store() *types.Store {
+func (w *fixture) store() *types.Store {
 	fetch := func(_ context.Context, name string) (*v1alpha1.ExternalType, error) {
 		w.fetches++
 		if t := w.cluster[name]; t != nil {
@@ -100,7 +100,7 @@ func entries(t *testing.T, typ *v1alpha1.ExternalType) []v1alpha1.CatalogEntry {
 func TestTypeIsFetchedOnceAndSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	s := w.store()
 	for range 2 {
 		all, err := s.Of(t.Context(), entries(t, zones("1")))
@@ -121,7 +121,7 @@ func TestTypeIsFetchedOnceAndSurvivesAnOutage(t *testing.T) {
 func TestAnotherContentIsNotUsed(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("2"))
+	w := newFixture(zones("2"))
 	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("there are %v, %v", all, err)
 	}
@@ -144,7 +144,7 @@ func TestAnotherContentIsNotUsed(t *testing.T) {
 func TestAFullDiskDoesNotPreventUse(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	w.disk.full = true
 	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err != nil || len(all) != 1 || len(w.warnings) == 0 {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
@@ -156,7 +156,7 @@ func TestATypeOfANewerVersionHasNoKind(t *testing.T) {
 
 	newer := zones("1")
 	newer.Spec.Protocol = "Later"
-	w := newWorld(newer)
+	w := newFixture(newer)
 	all, err := w.store().Of(t.Context(), entries(t, newer))
 	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "upgrade the agent") {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
@@ -171,7 +171,7 @@ func TestAFieldOfANewerVersionIsNotIgnored(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &newer.Spec); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(newer)
+	w := newFixture(newer)
 	all, err := w.store().Of(t.Context(), entries(t, newer))
 	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], `unknown field "onlyOn"`) {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
@@ -181,7 +181,7 @@ func TestAFieldOfANewerVersionIsNotIgnored(t *testing.T) {
 func TestTypeStaysWhileItIsNeeded(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	s := w.store()
 	if _, err := s.Of(t.Context(), entries(t, zones("1"))); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTypeStaysWhileItIsNeeded(t *testing.T) {
 func TestNewestTypeOfAKindIsRetained(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	s := w.store()
 	if _, err := s.Of(t.Context(), entries(t, zones("1"))); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestNewestTypeOfAKindIsRetained(t *testing.T) {
 func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	s := w.store()
 	all, err := s.Of(t.Context(), entries(t, zones("1")))
 	if err != nil || s.Usable("Zone") != nil {
@@ -253,7 +253,7 @@ func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
 func TestTypesCanBeUsedWhileOthersAreFetched(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(zones("1"))
+	w := newFixture(zones("1"))
 	fetching, answer := make(chan struct{}), make(chan struct{})
 	s := types.NewStore(w.disk, func(context.Context, string) (*v1alpha1.ExternalType, error) {
 		close(fetching)

@@ -7,8 +7,8 @@ import (
 	"github.com/fettle-dev/fettle/internal/external/wire"
 )
 
-// newChecked returns a world whose program checks runs.
-func newChecked(t *testing.T, check func(wire.Resource) wire.Answer) *world {
+// newChecked returns a fixture whose program checks runs.
+func newChecked(t *testing.T, check func(wire.Resource) wire.Answer) *fixture {
 	t.Helper()
 	w := newWorldOf(t, strings.Replace(entry, "requests: [", "requests: [Check, ", 1))
 	w.registry.check = check

@@ -63,23 +63,23 @@ func define(t *testing.T, text string) *definition.Definition {
 	return d
 }
 
-type world struct {
+type fixture struct {
 	enginetest.Machine
 	host     *hosttest.Host
 	registry *registry
 	kind     resource.Kind
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	return newWorldOf(t, entry)
 }
 
-// newWorldOf is newWorld with another type that has the program entry.
-func newWorldOf(t *testing.T, entry string) *world {
+// newWorldOf is newFixture with another type that has the program entry.
+func newWorldOf(t *testing.T, entry string) *fixture {
 	t.Helper()
 	h := hosttest.New(t)
-	w := &world{host: h, registry: &registry{t: t, has: map[string]wire.State{}}}
+	w := &fixture{host: h, registry: &registry{t: t, has: map[string]wire.State{}}}
 	h.Handle("entry", w.registry.run)
 	w.kind = external.Kind(define(t, entry), store.New(h, "/var/lib/fettle/programs"))
 	w.Machine = enginetest.Machine{Host: h, Kinds: []resource.Kind{w.kind}}
@@ -96,7 +96,7 @@ func equal(t *testing.T, want, got any) {
 func TestTypeIsSound(t *testing.T) {
 	t.Parallel()
 
-	if err := newWorld(t).kind.Problems(); err != nil {
+	if err := newFixture(t).kind.Problems(); err != nil {
 		t.Error(err)
 	}
 }
@@ -104,7 +104,7 @@ func TestTypeIsSound(t *testing.T) {
 func TestOneProcessReadsAndAnotherChangesAllResources(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	a, b := `Entry/a {zone: z, id: 1, ttl: 60}`, `Entry/b {zone: z, id: 2, comment: Hello}`
 	equal(t, []string{
 		"Entry/a: output: stored z:1", "Entry/a: created", "Entry/b: output: stored z:2", "Entry/b: created",
@@ -163,7 +163,7 @@ func TestAttributesAreCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorld(t)
+			w := newFixture(t)
 			var is wire.State
 			if err := json.Unmarshal([]byte(c.is), &is); err != nil {
 				t.Fatal(err)
@@ -190,7 +190,7 @@ func rawAnswer(state string) wire.Answer {
 	return wire.Answer{State: s}
 }
 
-func (w *world) noop(t *testing.T, resources ...string) []string {
+func (w *fixture) noop(t *testing.T, resources ...string) []string {
 	t.Helper()
 	m := w.Machine
 	m.Noop = true
@@ -200,7 +200,7 @@ func (w *world) noop(t *testing.T, resources ...string) []string {
 func TestNoopOnlyReads(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.noop(t, `Entry/a {zone: z, id: 1, ttl: 60}`)
 	for _, line := range w.host.Transcript() {
 		if strings.Contains(line, "entry") && strings.HasPrefix(line, "! /") {
@@ -214,7 +214,7 @@ func TestNoopOnlyReads(t *testing.T) {
 func TestProgramDecidesWhatIsInSync(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.registry.get = func(wire.Resource) wire.Answer {
 		return wire.Answer{State: wire.State{"ttl": 59}, InSync: map[string]wire.Verdict{"ttl": {InSync: true}, "comment": {Message: "it is rude"}}}
 	}
@@ -234,7 +234,7 @@ func without(all []string, word string) []string {
 func TestWhatADyingProcessDidNotAnswerFailed(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.registry.died = 2 // hello, and one answer
 	w.registry.get = func(r wire.Resource) wire.Answer { return wire.Answer{State: wire.State{"ttl": 1}} }
 	lines := strings.Join(w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 1}`, `Entry/b {zone: z, id: 2, ttl: 1}`), "\n")
@@ -257,7 +257,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorld(t)
+			w := newFixture(t)
 			w.registry.get = func(wire.Resource) wire.Answer { return answer }
 			lines := strings.Join(w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 1}`), "\n")
 			if !strings.HasPrefix(lines, "Entry/a: cannot read the present state: ") || !strings.Contains(lines, want) {
@@ -270,7 +270,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 func TestOneRefusedResourceFailsAlone(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.registry.set = func(r wire.Resource) wire.Answer {
 		if r.Name == "z:1" {
 			return wire.Answer{Error: "bad record"}
@@ -287,7 +287,7 @@ func TestSecretsOfAttributesAreNeverShown(t *testing.T) {
 	t.Parallel()
 
 	const secret = "hunter2-marker"
-	w := newWorld(t)
+	w := newFixture(t)
 	var stdin string
 	w.host.Handle("entry", func(cmd host.Cmd) host.Result {
 		stdin += string(cmd.Stdin)
@@ -318,7 +318,7 @@ func TestSecretsOfAttributesAreNeverShown(t *testing.T) {
 func TestProgramExplainsADifferenceInSeveralLines(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.registry.get = func(wire.Resource) wire.Answer {
 		return wire.Answer{State: wire.State{"ttl": 60}, InSync: map[string]wire.Verdict{"ttl": {Message: "-59\n+60\x1b token-marker"}}}
 	}
@@ -329,7 +329,7 @@ func TestProgramExplainsADifferenceInSeveralLines(t *testing.T) {
 func TestValuesAreChecked(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	for attributes, want := range map[string]string{
 		`{"zone":"z"}`:                      "id is missing: Entry requires it",
 		`{"zone":"z","id":"1"}`:             "id has the type string: it must be integer",
@@ -372,7 +372,7 @@ func TestARequiredValueMayComeFromASecret(t *testing.T) {
 func TestFeaturesAndInitOnlyAttributesAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	lines := strings.Join(w.Apply(t, `Entry/a {zone: z, id: 1, weight: 1.5}`), "\n")
 	if !strings.Contains(lines, "provider plain lacks the feature weights, which weight needs") {
 		t.Errorf("the report is\n%s", lines)
@@ -387,7 +387,7 @@ func TestFeaturesAndInitOnlyAttributesAreRefusedWithAReason(t *testing.T) {
 func TestExistingResourcesAreListed(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 60}`)
 	all, err := w.kind.Instances(t.Context(), nil, resource.Call{}.Reader(w.host), "")
 	if err != nil || len(all) != 1 || all[0].Namevar != "z:1" {
@@ -398,7 +398,7 @@ func TestExistingResourcesAreListed(t *testing.T) {
 func TestANameIsSplitIntoNamevars(t *testing.T) {
 	t.Parallel()
 
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 60}`)
 	r, err := w.kind.Named("z:1")
 	if err != nil {

@@ -66,7 +66,7 @@ type objectStore struct {
 	removed   []string
 }
 
-func newObjects(t *testing.T, w *world, key func(wire.State) string) *objectStore {
+func newObjects(t *testing.T, w *fixture, key func(wire.State) string) *objectStore {
 	t.Helper()
 	s := &objectStore{registry: registry{t: t, has: map[string]wire.State{}}, key: key}
 	s.get = func(r wire.Resource) wire.Answer { return wire.Answer{State: s.has[s.key(r.Should)]} }
@@ -267,7 +267,7 @@ func TestNothingIsPurgedIfTheProgramAnswersWithAnotherName(t *testing.T) {
 	h := hosttest.New(t)
 	d := dscObjects{t, map[string]map[string]any{"web": {"name": "web", "colour": "Red"}}}
 	h.Handle("thing", d.run)
-	w = &world{host: h}
+	w = &fixture{host: h}
 	w.Machine = enginetest.Machine{Host: h}
 	w.Kinds = []resource.Kind{external.Kind(define(t, typ), store.New(h, "/var/lib/fettle/programs")), bound.Kind(purge.Type())}
 	equal(t, refused("Thing", "WEB"), w.Apply(t, "Purge/all {kind: Thing, confirm: Thing}", "Thing/a {name: WEB, colour: Red}"))
@@ -278,7 +278,7 @@ func TestAResourceIsShownUnderAnotherSpelling(t *testing.T) {
 	t.Parallel()
 
 	h := hosttest.New(t)
-	w := &world{host: h}
+	w := &fixture{host: h}
 	s := newObjects(t, w, lowerKey)
 	s.canonical = lowered
 	s.has["ann"] = wire.State{"name": "ann", "shell": "/bin/sh"}
@@ -350,7 +350,7 @@ func TestAPurgeOfDSCObjectsIgnoresCaseWhereTheTypeDoes(t *testing.T) {
 	h := hosttest.New(t)
 	s := dscObjects{t, map[string]map[string]any{"web": {"name": "web", "colour": "Red"}, "stray": {"name": "Stray"}}}
 	h.Handle("thing", s.run)
-	w := &world{host: h}
+	w := &fixture{host: h}
 	w.Machine = enginetest.Machine{Host: h}
 	w.Kinds = []resource.Kind{external.Kind(define(t, typ), store.New(h, "/var/lib/fettle/programs")), bound.Kind(purge.Type())}
 	catalog := []string{"Purge/all {kind: Thing, confirm: Thing}", "Thing/a {name: WEB, colour: Red}", "Thing/b {name: Db, colour: Green}"}

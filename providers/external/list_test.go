@@ -28,7 +28,7 @@ func TestResourcesOfOtherTypesWithTheSameProgramAreNotListed(t *testing.T) {
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	var told string
 	w.host.Handle("entry", func(cmd host.Cmd) host.Result {
 		told, _, _ = strings.Cut(string(cmd.Stdin), "\n")

@@ -23,8 +23,8 @@ import (
 	"github.com/fettle-dev/fettle/test/fixtures/patient"
 )
 
-// A world is a Debian root that a loop keeps in the state of a catalog. Its clock stands still unless a test moves it.
-type world struct {
+// A fixture is a Debian root that a loop keeps in the state of a catalog. Its clock stands still unless a test moves it.
+type fixture struct {
 	*reconcile.Loop
 	t       *testing.T
 	root    string
@@ -38,9 +38,9 @@ type world struct {
 	corrections []reconcile.Outcome
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{t: t, root: debian.Root(t), clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), bound: new(int)}
+	w := &fixture{t: t, root: debian.Root(t), clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), bound: new(int)}
 	for _, k := range providers.Kinds() {
 		w.kinds = append(w.kinds, counting{k, w.bound})
 	}
@@ -76,7 +76,7 @@ func (c counting) Bind(ref resource.Ref, attributes json.RawMessage, secrets ...
 }
 
 // has adds a resource to the catalog.
-func (w *world) has(ref, attributes string, relate ...func(*resource.Item)) {
+func (w *fixture) has(ref, attributes string, relate ...func(*resource.Item)) {
 	w.t.Helper()
 	item := resource.Item{Ref: refOf(w.t, ref)}
 	for _, k := range w.kinds {
@@ -92,11 +92,11 @@ func (w *world) has(ref, attributes string, relate ...func(*resource.Item)) {
 	w.items = append(w.items, item)
 }
 
-func (w *world) notifies(ref string) func(*resource.Item) {
+func (w *fixture) notifies(ref string) func(*resource.Item) {
 	return func(i *resource.Item) { i.Notify = append(i.Notify, refOf(w.t, ref)) }
 }
 
-func (w *world) requires(ref string) func(*resource.Item) {
+func (w *fixture) requires(ref string) func(*resource.Item) {
 	return func(i *resource.Item) { i.Require = append(i.Require, refOf(w.t, ref)) }
 }
 
@@ -107,14 +107,14 @@ func refOf(t *testing.T, text string) resource.Ref {
 	return ref
 }
 
-func (w *world) catalog(engine.Store) reconcile.Catalog {
+func (w *fixture) catalog(engine.Store) reconcile.Catalog {
 	return reconcile.Catalog{Items: w.items, Transaction: engine.Transaction{
 		Host: w.control.Host, Bucket: bucket.New(w.control.Host, bucket.DefaultDir, bucket.DefaultLimit), Facts: resource.Facts{"os": map[string]any{"family": "Debian"}}, Kinds: w.kinds, Now: w.clock.Now, Observe: w.observe,
 	}}
 }
 
 // run runs the catalog, and returns what it reports.
-func (w *world) run() []string {
+func (w *fixture) run() []string {
 	w.t.Helper()
 	o, err := w.Run(w.t.Context(), w.control, w.catalog)
 	must(w.t, err)
@@ -122,7 +122,7 @@ func (w *world) run() []string {
 }
 
 // converge runs the catalog until nothing is left to do, and to check again.
-func (w *world) converge() {
+func (w *fixture) converge() {
 	w.t.Helper()
 	w.run()
 	w.clock.Step(drift.RecheckDelay)
@@ -132,7 +132,7 @@ func (w *world) converge() {
 }
 
 // correct corrects the drift that is due, and returns the correction.
-func (w *world) correct() reconcile.Outcome {
+func (w *fixture) correct() reconcile.Outcome {
 	w.t.Helper()
 	before := len(w.corrections)
 	w.Correct(w.t.Context(), w.control, w.catalog)
@@ -153,15 +153,15 @@ func lines(o reconcile.Outcome) (all []string) {
 	return all
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.root, name) }
+func (w *fixture) path(name string) string { return filepath.Join(w.root, name) }
 
-func (w *world) chmod(name string, mode os.FileMode) {
+func (w *fixture) chmod(name string, mode os.FileMode) {
 	w.t.Helper()
 	must(w.t, os.Chmod(w.path(name), mode))
 }
 
 // mode returns the permissions of a file.
-func (w *world) mode(name string) os.FileMode {
+func (w *fixture) mode(name string) os.FileMode {
 	w.t.Helper()
 	info, err := os.Stat(w.path(name))
 	must(w.t, err)
@@ -169,7 +169,7 @@ func (w *world) mode(name string) os.FileMode {
 }
 
 // noticed waits until the host has reported changes, and lets the time pass that they are debounced.
-func (w *world) noticed() {
+func (w *fixture) noticed() {
 	w.t.Helper()
 	patient.Receive(w.t, "the host reports a change", w.Watcher.Ready())
 	w.Poll()
@@ -177,7 +177,7 @@ func (w *world) noticed() {
 }
 
 // during calls check again and again while a command runs, until check has ended the command.
-func (w *world) during(check func()) {
+func (w *fixture) during(check func()) {
 	const poll = 10 * time.Millisecond
 	w.Wait = func(_ context.Context, done <-chan struct{}, _ time.Duration) bool {
 		again := time.NewTimer(poll)

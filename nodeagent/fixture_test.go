@@ -43,16 +43,16 @@ const (
 	limit    = patient.Limit
 )
 
-// A world is an API server with an administrator.
-type world struct {
+// A fixture is an API server with an administrator.
+type fixture struct {
 	admin client.Client
 	cfg   *rest.Config
 }
 
-func newWorld(t *testing.T, cfg *rest.Config) *world {
+func newFixture(t *testing.T, cfg *rest.Config) *fixture {
 	t.Helper()
 	controlplane.Install(t, cfg) // agents have exactly the permissions in config/
-	return &world{admin: controlplane.Admin(t, cfg), cfg: cfg}
+	return &fixture{admin: controlplane.Admin(t, cfg), cfg: cfg}
 }
 
 // A machine is a node: a directory as its host, an agent that can be started and stopped, and a door to the API
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 type machine struct {
 	*WithT
 	t       *testing.T
-	w       *world
+	w       *fixture
 	name    string
 	root    string
 	clock   *clocktesting.FakeClock
@@ -90,7 +90,7 @@ type machine struct {
 }
 
 // machine creates a Node and its host. It does not start the agent.
-func (w *world) machine(t *testing.T) *machine {
+func (w *fixture) machine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
 		WithT: NewWithT(t), t: t, w: w, root: t.TempDir(), stop: func() {}, ran: func() {}, luck: 0.5, metrics: prometheus.NewRegistry(),
