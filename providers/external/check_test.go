@@ -10,7 +10,7 @@ import (
 // newChecked returns a fixture whose program checks runs.
 func newChecked(t *testing.T, check func(wire.Resource) wire.Answer) *fixture {
 	t.Helper()
-	w := newWorldOf(t, strings.Replace(entry, "requests: [", "requests: [Check, ", 1))
+	w := newFixtureOf(t, strings.Replace(entry, "requests: [", "requests: [Check, ", 1))
 	w.registry.check = check
 	return w
 }

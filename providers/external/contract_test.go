@@ -38,7 +38,7 @@ func TestPlansAndAppliesRefuseTheSameAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, narrow)
+			w := newFixtureOf(t, narrow)
 			w.registry.has["z:1"] = wire.State{"zone": "z", "id": one, "ttl": json.Number("60")}
 			w.registry.answers = map[string]string{wire.Get: c.get, wire.Canonicalize: c.canonical}
 			want := "Entry/a: cannot read the present state: "
@@ -54,7 +54,7 @@ func TestPlansAndAppliesRefuseTheSameAnswers(t *testing.T) {
 func TestAPresentStateThatTheTypeExcludesIsCorrected(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, narrow)
+	w := newFixtureOf(t, narrow)
 	w.registry.has["z:1"] = wire.State{"zone": "z", "id": json.Number("1"), "ttl": json.Number("5"), "comment": "!"}
 	equal(t, []string{"Entry/a: output: stored z:1", "Entry/a: ttl changed 5 to 60"}, w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 60}`))
 }
@@ -72,7 +72,7 @@ func TestPlansAndAppliesRefuseTheSameChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, narrow)
+			w := newFixtureOf(t, narrow)
 			w.registry.has["z:1"] = wire.State{"zone": "z", "id": json.Number("1"), "shape": "round"}
 			ref, _, _ := strings.Cut(c.resource, " ")
 			equal(t, []string{ref + ": " + c.plan}, w.noop(t, c.resource))
@@ -88,7 +88,7 @@ func TestPlansAndAppliesRefuseTheSameChanges(t *testing.T) {
 func TestAPlanDoesNotPredictFailuresThatEarlierChangesPrevent(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, narrow)
+	w := newFixtureOf(t, narrow)
 	w.registry.validate = func(r wire.Resource) wire.Answer {
 		if r.Name == "z:2" && w.registry.has["z:1"] == nil {
 			return wire.Answer{Error: "there is no z:1"}
@@ -137,7 +137,7 @@ func TestAPurgeFailsIfTheListHasRowsWithoutNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, narrow)
+			w := newFixtureOf(t, narrow)
 			w.registry.has = map[string]wire.State{"a": rawAnswer(c.row).State, "z:2": {"zone": "z", "id": json.Number("2")}}
 			_, err := w.kind.Instances(t.Context(), nil, resource.Call{}.Reader(w.host), "")
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -150,7 +150,7 @@ func TestAPurgeFailsIfTheListHasRowsWithoutNames(t *testing.T) {
 func TestRowsThatCannotBeDeclaredAreNotListed(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, narrow)
+	w := newFixtureOf(t, narrow)
 	w.registry.has = map[string]wire.State{
 		"a": {"zone": "Z", "id": json.Number("1")}, "b": {"zone": "z", "id": json.Number("1"), "ttl": json.Number("1")}, "c": {"zone": "z", "id": json.Number("3"), "ensure": "absent"},
 	}

@@ -72,11 +72,11 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newWorldOf(t, entry)
+	return newFixtureOf(t, entry)
 }
 
-// newWorldOf is newFixture with another type that has the program entry.
-func newWorldOf(t *testing.T, entry string) *fixture {
+// newFixtureOf is newFixture with another type that has the program entry.
+func newFixtureOf(t *testing.T, entry string) *fixture {
 	t.Helper()
 	h := hosttest.New(t)
 	w := &fixture{host: h, registry: &registry{t: t, has: map[string]wire.State{}}}
@@ -126,7 +126,7 @@ func TestOneProcessReadsAndAnotherChangesAllResources(t *testing.T) {
 func TestProgramOfARemoteTypeCannotChangeTheHost(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, strings.Replace(entry, "spec:", "spec:\n  scope: Remote", 1))
+	w := newFixtureOf(t, strings.Replace(entry, "spec:", "spec:\n  scope: Remote", 1))
 	equal(t, []string{"Entry/a: output: stored z:1", "Entry/a: created"}, w.Apply(t, `Entry/a {zone: z, id: 1, ttl: 60}`))
 	var processes []string
 	for _, line := range w.host.Transcript() {

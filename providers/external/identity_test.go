@@ -159,7 +159,7 @@ func TestAPurgeSparesWhatTheCatalogManagesUnderAnotherSpelling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, c.typ)
+			w := newFixtureOf(t, c.typ)
 			w.Kinds = append(w.Kinds, bound.Kind(purge.Type()))
 			s := newObjects(t, w, c.key)
 			s.canonical = c.canonical
@@ -191,7 +191,7 @@ func TestTwoSpellingsOfOneThingFailBeforeAnyChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, acct)
+			w := newFixtureOf(t, acct)
 			w.Kinds = append(w.Kinds, bound.Kind(purge.Type()))
 			s := newObjects(t, w, lowerKey)
 			s.canonical = lowered
@@ -217,7 +217,7 @@ func TestTwoSpellingsOfOneThingFailBeforeAnyChange(t *testing.T) {
 func TestNothingIsPurgedWhileTheProgramCannotCanonicalize(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, acct)
+	w := newFixtureOf(t, acct)
 	w.Kinds = append(w.Kinds, bound.Kind(purge.Type()))
 	s := newObjects(t, w, lowerKey)
 	s.canonical = lowered
@@ -248,7 +248,7 @@ func TestNothingIsPurgedWhileTheProgramCannotCanonicalize(t *testing.T) {
 func TestNothingIsPurgedIfTheProgramAnswersWithAnotherName(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, strings.Replace(acct, "[List, Canonicalize]", "[List]", 1))
+	w := newFixtureOf(t, strings.Replace(acct, "[List, Canonicalize]", "[List]", 1))
 	w.Kinds = append(w.Kinds, bound.Kind(purge.Type()))
 	s := newObjects(t, w, lowerKey)
 	s.has["ann"], s.has["stray"] = wire.State{"name": "ann"}, wire.State{"name": "stray"}
@@ -372,7 +372,7 @@ func TestRelationsFindOtherSpellings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			w := newWorldOf(t, typ)
+			w := newFixtureOf(t, typ)
 			s := newObjects(t, w, lowerKey)
 			s.canonical = lowered
 			member := strings.NewReplacer("accts", "members", "kind: Acct", "kind: Member\n  relations: [{relation: require, kind: Acct, name: $shell}]").Replace(typ)
@@ -387,7 +387,7 @@ func TestAPurgeSparesWhatADerivedTypeManages(t *testing.T) {
 	t.Parallel()
 
 	derived := strings.NewReplacer("accts", "others", "  kind: Acct\n", "  kind: Other\n  programKind: Acct\n", "description: One., behaviour: Namevar, schema: {type: string}", "description: One., behaviour: Namevar, schema: {type: string, enum: [left]}").Replace(pair)
-	w := newWorldOf(t, pair)
+	w := newFixtureOf(t, pair)
 	s := newObjects(t, w, pairKey)
 	w.Kinds = append(w.Kinds, external.Kind(define(t, derived), store.New(w.host, "/var/lib/fettle/programs")), bound.Kind(purge.Type()))
 	s.has[`"left"+"stray"`] = wire.State{"left": "left", "right": "stray"}
@@ -425,7 +425,7 @@ spec:
 func TestADerivedTypeRenamesAndComputesNamevars(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, pair)
+	w := newFixtureOf(t, pair)
 	s := newObjects(t, w, pairKey)
 	w.Kinds = append(w.Kinds, external.Kind(define(t, hosts), store.New(w.host, "/var/lib/fettle/programs")), bound.Kind(purge.Type()))
 	for _, key := range [][2]string{{"old.org.", "org"}, {"other", "org"}, {"Old.net.", "net"}} {

@@ -36,7 +36,7 @@ func killed(cmd host.Cmd, res host.Result, err error) (host.Result, error) {
 // poisoned returns a fixture with many resources and without requests that the tests don't poison.
 func poisoned(t *testing.T, count int) (*fixture, []string) {
 	t.Helper()
-	w := newWorldOf(t, strings.Replace(entry, "requests: [", "timeoutSeconds: 64\n  requests: [Check, ", 1))
+	w := newFixtureOf(t, strings.Replace(entry, "requests: [", "timeoutSeconds: 64\n  requests: [Check, ", 1))
 	w.Host = killing{w.host}
 	w.registry.check = func(wire.Resource) wire.Answer { return wire.Answer{} }
 	var resources []string

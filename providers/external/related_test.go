@@ -34,7 +34,7 @@ spec:
 func TestEachRequestHasTheDesiredStatesOfRelatedResources(t *testing.T) {
 	t.Parallel()
 
-	w := newWorldOf(t, strings.Replace(strings.Replace(entry, "requests: [", "requests: [Refresh, ", 1), "spec:", `spec:
+	w := newFixtureOf(t, strings.Replace(strings.Replace(entry, "requests: [", "requests: [Refresh, ", 1), "spec:", `spec:
   relations:
   - {relation: require, kind: Zone, name: $zone, sendDesired: true}
   - {relation: require, kind: Group, name: $owner, sendDesired: true}
