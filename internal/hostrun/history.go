@@ -34,13 +34,14 @@ func (o Options) remember(brief report.Report) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the earlier reports: %w", err)
 	}
+	kept := fit(brief)
 	if brief.Counts.Changed+brief.Counts.Refreshed == 0 && len(all) > 0 {
 		var latest report.Report
-		if err := json.Unmarshal(all[len(all)-1].Report, &latest); err == nil && outcome(latest) == outcome(fit(brief)) {
+		if err := json.Unmarshal(all[len(all)-1].Report, &latest); err == nil && outcome(latest) == outcome(kept) {
 			return nil
 		}
 	}
-	return state.AddReport(o.Dir, encode(fit(brief)))
+	return state.AddReport(o.Dir, encode(kept))
 }
 
 // outcome is what a report says apart from times and from the catalog's name, as text that can be compared.
@@ -56,10 +57,16 @@ func outcome(r report.Report) string {
 // fit returns a report whose JSON is not too large for the history. It omits resources, those that did not fail first. The counts
 // still include them.
 func fit(r report.Report) report.Report {
-	r.Resources = slices.Clone(r.Resources)
-	slices.SortStableFunc(r.Resources, func(a, b report.ResourceReport) int { return rank(a) - rank(b) })
-	for len(r.Resources) > 0 && len(encode(r)) > state.MaxReportBytes {
-		r.Resources = r.Resources[:len(r.Resources)*3/4]
+	all := slices.Clone(r.Resources)
+	slices.SortStableFunc(all, func(a, b report.ResourceReport) int { return rank(a) - rank(b) })
+	r.Resources = nil
+	const field = len(`"resources":[],`)
+	left := state.MaxReportBytes - len(encode(r)) - field
+	for i := range all {
+		if left -= len(encode(all[i])); left < 0 { // its line feed stands for the comma
+			break
+		}
+		r.Resources = all[:i+1]
 	}
 	return r
 }
@@ -75,8 +82,8 @@ func rank(r report.ResourceReport) int {
 	return 2
 }
 
-func encode(r report.Report) []byte {
-	raw, err := json.Marshal(r)
+func encode(value any) []byte {
+	raw, err := json.Marshal(value)
 	if err != nil { // a time that has no text
 		return nil
 	}

@@ -84,4 +84,11 @@ func TestLargeReportKeepsWhatFailed(t *testing.T) {
 	if len(got) != 2 || !strings.HasPrefix(got[1], "2 failed: failed no space changed-0 ") {
 		t.Errorf("got %d reports: %.200q", len(got), got)
 	}
+	stored, err := state.Reports(o.Dir)
+	must(t, err)
+	for _, s := range stored {
+		if size := len(s.Report); size > state.MaxReportBytes || size < state.MaxReportBytes*9/10 {
+			t.Errorf("a report of %d bytes is kept where there is room for %d", size, state.MaxReportBytes)
+		}
+	}
 }
