@@ -23,6 +23,8 @@ table() {
 		internal/external/image    ours/internal/fetch                   yes
 		internal/external/image/archive net/http                         yes
 		internal/external/dsc      os/exec                               no
+		internal/external/jsonschema ours/internal/text                  no
+		internal/structural        github.com/santhosh-tekuri/jsonschema/v6 no
 		providers                  ours/providers/file                   yes
 		providers/file             ours/providers/file/filemode          yes
 		providers/file             ours/providers/user                   no
