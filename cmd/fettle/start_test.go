@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,18 +20,24 @@ func TestProgramCollectsNoGarbageBeforeItsCommandBegins(t *testing.T) {
 }
 
 func TestProgramOfHostsLinksNothingOfFleets(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	linkNone(t, []string{"."}, "github.com/fettle-dev/fettle/internal/cli/fleet", "github.com/fettle-dev/fettle/internal/cli/page", "github.com/fettle-dev/fettle/internal/cli/overview",
+		"k8s.io/client-go/dynamic", "k8s.io/client-go/metadata", "k8s.io/client-go/tools/cache", "k8s.io/client-go/discovery", "sigs.k8s.io/controller-runtime")
+}
+
+func TestProgramsLinkNoLibraryThatOnlyTestsNeed(t *testing.T) {
+	linkNone(t, []string{".", "../kubectl-fettle", "../manager", "../nodeagent"}, "github.com/santhosh-tekuri/jsonschema")
+}
+
+func linkNone(t *testing.T, programs []string, absent ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, programs...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, absent := range []string{
-		"github.com/fettle-dev/fettle/internal/cli/fleet", "github.com/fettle-dev/fettle/internal/cli/page", "github.com/fettle-dev/fettle/internal/cli/overview",
-		"k8s.io/client-go/dynamic", "k8s.io/client-go/metadata", "k8s.io/client-go/tools/cache", "k8s.io/client-go/discovery", "sigs.k8s.io/controller-runtime",
-	} {
-		for linked := range strings.Lines(string(out)) {
-			if linked = strings.TrimSpace(linked); linked == absent || strings.HasPrefix(linked, absent+"/") {
-				t.Errorf("fettle links %s", linked)
-			}
+	for linked := range strings.Lines(string(out)) {
+		linked = strings.TrimSpace(linked)
+		if slices.ContainsFunc(absent, func(name string) bool { return linked == name || strings.HasPrefix(linked, name+"/") }) {
+			t.Errorf("%s link %s", programs, linked)
 		}
 	}
 }
