@@ -113,6 +113,28 @@ func TestCorrectionInNoopNeedsNotWhatItComesAfter(t *testing.T) {
 	}
 }
 
+// One correction after the other has the order of its own items.
+func TestCorrectionsKeepThePlanOfTheSameItems(t *testing.T) {
+	t.Parallel()
+	plans := &engine.PlanCache{}
+	keeping := func(tx *engine.Transaction) { tx.Plans = plans }
+	for _, notifies := range []string{"b", "c", "b"} {
+		m, store := newMachine(), newMemory()
+		for _, name := range []string{"a", "b", "c"} {
+			m.things[name] = redThing(name)
+		}
+		items := []resource.Item{m.item(t, "Thing/b", red), m.item(t, "Thing/c", red), m.item(t, "Thing/a", red, "notify:Thing/"+notifies)}
+		transact(t, items, storing(store))
+		for range 2 {
+			m.things["a"], m.log = green("a"), nil
+			correct(t, items, all, []string{"a"}, storing(store), keeping)
+			if diff := cmp.Diff([]string{"write a (color)", "refresh " + notifies}, m.log); diff != "" {
+				t.Errorf("done (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
 func TestRefreshAfterACorrectionHappensOnce(t *testing.T) {
 	t.Parallel()
 	m, store := newMachine(), newMemory()

@@ -11,20 +11,33 @@ import (
 
 // findDuplicates fails resources that manage the same object under different names, before any of
 // them is changed. It asks about all resources before the first change, and later only about those
-// whose identity was unknown then, such as a file whose directory did not exist.
+// whose identity was unknown then, such as a file whose directory did not exist. A run that only corrects drift follows one
+// that has told all resources apart, so it asks only about those that it changes.
 func (r *run) findDuplicates(ctx context.Context, group []*turn) {
 	if !slices.ContainsFunc(group, func(t *turn) bool { return len(t.situation.Changes) > 0 }) {
 		return
 	}
-	var nodes []*node
-	if r.names.identified == nil {
-		r.names.identified = map[plan.Key][]*node{}
-		nodes = r.order.nodes
-	} else {
-		for _, t := range group {
-			nodes = append(nodes, t.node)
-		}
+	if r.whole != nil && !r.names.allIdentified {
+		r.identifyAll(ctx)
+		return
 	}
+	var nodes []*node
+	for _, t := range group {
+		nodes = append(nodes, t.node)
+	}
+	r.identifyNew(ctx, nodes)
+}
+
+// identifyAll identifies all resources, once.
+func (r *run) identifyAll(ctx context.Context) {
+	if !r.names.allIdentified {
+		r.names.allIdentified = true
+		r.identifyNew(ctx, r.order.nodes)
+	}
+}
+
+// identifyNew identifies those of some resources whose identity is unknown.
+func (r *run) identifyNew(ctx context.Context, nodes []*node) {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return !r.canIdentify(n) })
 	for _, group := range byProvider(nodes) {
 		r.identify(ctx, group)
@@ -76,7 +89,7 @@ func (r *run) inCatalog(ctx context.Context, t *turn) *node {
 	if !t.Resource.Abilities().Identify {
 		return nil
 	}
-	r.findDuplicates(ctx, []*turn{t})
+	r.identifyAll(ctx)
 	found, err := t.Resource.Provider().Identify(ctx, r.calls.sharedReaderOf(r.calls.hostOf(t.node)), []resource.Resource{t.Resource})
 	if err != nil || found[0] == "" {
 		return nil

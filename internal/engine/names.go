@@ -27,7 +27,7 @@ func (t Transaction) readNames(ctx context.Context, items []resource.Item, relev
 	if !slices.ContainsFunc(items, toRead) {
 		return
 	}
-	sendStates(plan.New(items), items)
+	sendStates(t.Plans.of(items), items)
 	h := resource.Call{Bucket: t.Bucket, Trace: t.Trace != nil}.Reader(t.hosts.all)
 	for _, group := range t.withProviders(items, toRead) {
 		for i, err := range readTogether(ctx, h, group) {
@@ -82,7 +82,9 @@ func (t Transaction) hasRelevantName(items []resource.Item) func(resource.Item) 
 type names struct {
 	order      order
 	owners     map[resource.Ref]*node
-	identified map[plan.Key][]*node // nil before the first change
+	identified map[plan.Key][]*node // by kind and identity
+	// allIdentified is set once providers were asked about all resources.
+	allIdentified bool
 }
 
 // named reports whether the object of a resource of the catalog is known, and has just become known.

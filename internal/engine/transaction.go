@@ -74,6 +74,8 @@ type Transaction struct {
 	// command of a resource runs, until which done is open. It may correct drift meanwhile. It should return at once or, with a
 	// command, soon after done is closed. Optional.
 	Yield func(ctx context.Context, done <-chan struct{}, c Corrector)
+	// Plans keeps the plan of the items for the next Correct of the same. Optional.
+	Plans *PlanCache
 	Now   func() time.Time
 
 	hosts hosts // set by prepared

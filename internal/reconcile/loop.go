@@ -67,6 +67,7 @@ type Loop struct {
 type correctable struct {
 	settled map[resource.Ref]bool // what may be handled after a change
 	kinds   map[resource.Ref]bool // those of correctableKinds
+	plans   *engine.PlanCache     // of the corrections
 }
 
 // correctableKinds are the kinds whose drift is corrected by itself, before the run that checks everything. A Package is
@@ -100,7 +101,7 @@ func (l *Loop) Run(ctx context.Context, control hostrun.Options, prepare func(en
 }
 
 func correctableAfter(result report.Report) correctable {
-	c := correctable{map[resource.Ref]bool{}, map[resource.Ref]bool{}}
+	c := correctable{map[resource.Ref]bool{}, map[resource.Ref]bool{}, &engine.PlanCache{}}
 	for _, r := range result.Resources {
 		if r.State == report.Failed || r.State == report.Skipped {
 			continue
@@ -143,7 +144,7 @@ func (l *Loop) Correct(ctx context.Context, control hostrun.Options, prepare fun
 	noticed := l.takeNoticed()
 	result, err := hostrun.Run(ctx, control, func(ctx context.Context, store engine.Store) (report.Report, error) {
 		c := prepare(store)
-		c.Transaction.Store, c.Transaction.Yield = store, l.yield()
+		c.Transaction.Store, c.Transaction.Yield, c.Transaction.Plans = store, l.yield(), l.next.plans
 		result, err := c.Transaction.Correct(ctx, c.Items, drifted, func(ref resource.Ref) bool { return l.next.settled[ref] })
 		result.Attribute(l.Watcher.Author)
 		l.warn(l.Watcher.EndCorrection(l.Clock.Now(), result.Changed(), false))

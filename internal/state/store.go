@@ -159,23 +159,23 @@ func (s *Store) Close() error {
 
 // Observed returns the values that a run last observed or set, or nil. Do not modify them.
 func (s *Store) Observed(object resource.Ref) map[string]string {
-	return s.observed.values[object].values
+	return s.observed.get(object).values
 }
 
 // SetObserved replaces the observed values. The next Commit makes that durable.
 func (s *Store) SetObserved(object resource.Ref, values map[string]string) {
-	if o := s.observed.values[object]; s.db != nil && !maps.Equal(o.values, values) {
+	if o := s.observed.get(object); s.db != nil && !maps.Equal(o.values, values) {
 		o.values = maps.Clone(values)
 		s.observed.set(object, o)
 	}
 }
 
 // Completed returns the digest of the catalog with which all that an object's resource generates was in sync last, or "".
-func (s *Store) Completed(object resource.Ref) string { return s.observed.values[object].completed }
+func (s *Store) Completed(object resource.Ref) string { return s.observed.get(object).completed }
 
 // SetCompleted replaces that digest. The next Commit makes that durable.
 func (s *Store) SetCompleted(object resource.Ref, digest string) {
-	if o := s.observed.values[object]; s.db != nil && o.completed != digest {
+	if o := s.observed.get(object); s.db != nil && o.completed != digest {
 		o.completed = digest
 		if o.values == nil {
 			o.values = texts{} // something is known of the object
@@ -186,21 +186,21 @@ func (s *Store) SetCompleted(object resource.Ref, digest string) {
 
 // Audited returns the values of audited properties that a run last observed, or nil. Do not modify
 // them.
-func (s *Store) Audited(object resource.Ref) map[string]string { return s.audited.values[object] }
+func (s *Store) Audited(object resource.Ref) map[string]string { return s.audited.get(object) }
 
 // SetAudited replaces the audited values. The next Commit makes that durable.
 func (s *Store) SetAudited(object resource.Ref, values map[string]string) {
-	if s.db != nil && !maps.Equal(s.audited.values[object], values) {
+	if s.db != nil && !maps.Equal(s.audited.get(object), values) {
 		s.audited.set(object, maps.Clone(values))
 	}
 }
 
 // Checked returns the time when a run last checked an object, zero for never.
-func (s *Store) Checked(object resource.Ref) time.Time { return s.checked.values[object] }
+func (s *Store) Checked(object resource.Ref) time.Time { return s.checked.get(object) }
 
 // SetChecked replaces that time. The next Commit makes that durable.
 func (s *Store) SetChecked(object resource.Ref, at time.Time) {
-	if s.db != nil && !at.Equal(s.checked.values[object]) {
+	if s.db != nil && !at.Equal(s.checked.get(object)) {
 		s.checked.set(object, at)
 	}
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"sync"
@@ -33,19 +34,26 @@ type table[V any] struct {
 	bucket []byte
 	encode func(v any) ([]byte, error)
 	decode func(raw []byte, v any) error
-	values map[resource.Ref]V
-	dirty  map[resource.Ref]bool // keys whose values differ from the disk
+	// check returns an error if bytes are no encoded value. Values with a check are decoded when somebody asks for them, because a
+	// correction of drift asks for a few of thousands.
+	check  func(raw []byte) error
+	stored map[resource.Ref][]byte // encoded values that nobody has asked for
+	values map[resource.Ref]V      // all others
+	dirty  map[resource.Ref]bool   // keys whose values differ from the disk
 }
 
 // newTable returns a table that encodes values as JSON.
 func newTable[V any](bucket string) table[V] {
-	return table[V]{[]byte(bucket), json.Marshal, json.Unmarshal, map[resource.Ref]V{}, map[resource.Ref]bool{}}
+	return table[V]{
+		bucket: []byte(bucket), encode: json.Marshal, decode: json.Unmarshal,
+		stored: map[resource.Ref][]byte{}, values: map[resource.Ref]V{}, dirty: map[resource.Ref]bool{},
+	}
 }
 
 func newTexts(bucket string) table[texts] {
 	enc, dec := textModes()
 	t := newTable[texts](bucket)
-	t.encode, t.decode = enc.Marshal, dec.Unmarshal
+	t.encode, t.decode, t.check = enc.Marshal, dec.Unmarshal, dec.Wellformed
 	return t
 }
 
@@ -62,6 +70,7 @@ const completed = "complete for"
 func newObservations(bucket string) table[observation] {
 	of := newTexts(bucket)
 	t := newTable[observation](bucket)
+	t.check = of.check
 	t.encode = func(v any) ([]byte, error) {
 		o := v.(observation)
 		if o.completed == "" {
@@ -81,29 +90,52 @@ func newObservations(bucket string) table[observation] {
 	return t
 }
 
+// get returns a value; the zero value if there is none, or one that cannot be decoded.
+func (t table[V]) get(ref resource.Ref) V {
+	if raw, there := t.stored[ref]; there {
+		delete(t.stored, ref)
+		var v V
+		if t.decode(raw, &v) == nil {
+			t.values[ref] = v
+		}
+	}
+	return t.values[ref]
+}
+
 func (t table[V]) set(ref resource.Ref, v V) {
+	delete(t.stored, ref)
 	t.values[ref] = v
 	t.dirty[ref] = true
 }
 
 func (t table[V]) drop(ref resource.Ref) {
-	if _, there := t.values[ref]; there {
+	_, encoded := t.stored[ref]
+	if _, there := t.values[ref]; there || encoded {
+		delete(t.stored, ref)
 		delete(t.values, ref)
 		t.dirty[ref] = true
 	}
 }
 
 func (t table[V]) retain(keep func(resource.Ref) bool) {
+	for ref := range t.stored {
+		if !keep(ref) {
+			t.drop(ref)
+		}
+	}
 	for ref := range t.values {
 		if !keep(ref) {
-			delete(t.values, ref)
-			t.dirty[ref] = true
+			t.drop(ref)
 		}
 	}
 }
 
 func (t table[V]) read(source *bbolt.Bucket) error {
 	return each(source, t.bucket, func(ref resource.Ref, raw []byte) error {
+		if t.check != nil {
+			t.stored[ref] = bytes.Clone(raw)
+			return t.check(raw)
+		}
 		var v V
 		err := t.decode(raw, &v)
 		t.values[ref] = v

@@ -28,8 +28,8 @@ server. The processor time of a running agent and its child processes is measure
 const bounds = `
 ### Limiting factors
 
-A run in sync starts a program that includes the validation of an API server. Half of the start is the initialization of
-packages (` + "`GODEBUG=inittrace=1 fettle --version`" + ` lists them), and most of the initial memory is
+A run in sync starts a program that includes the validation of an API server. Two thirds of the start are the initialization of
+packages (` + "`GODEBUG=inittrace=1 fettle --version`" + ` lists them), and half of the peak memory is
 the program's code. Of the remaining processor time, opening and hashing files, as the floor does, takes a third; decoding and
 compiling cached manifests take a quarter; the engine's decisions take a sixth; and memory allocation, including page faults,
 takes most of the rest. To profile it, run
@@ -41,8 +41,9 @@ for each user.
 
 Some targets are missed. A 150th of Puppet's time is little more than the start of the program and the floor together. Memory
 contains the program's code, and all resources at once. With many files, the file operations use all processors, but
-decisions about resources are sequential; these and the decoding of manifests take as long as the floor. A first run cannot
-approach its floor, because the floor validates nothing.
+decisions about resources are sequential; these and the decoding of manifests take as long as the floor. The agent opens each file
+twice, because only a file that is known to be regular may be opened for reading; the floor opens what it is given. A first run
+cannot approach its floor, because the floor validates nothing.
 `
 
 func page(l *lab, o options, tables []table) string {
