@@ -26,6 +26,14 @@ type buffer [64 << 10]byte
 // buffers are those that nobody uses.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
+// forText returns room for a text of a size, and one byte more; if it is longer than maxText, for its beginning.
+func (b *buffer) forText(size int64) []byte {
+	if size < int64(len(b)) {
+		return b[:size+1]
+	}
+	return make([]byte, min(size, maxText)+1)
+}
+
 // A Content is the content of a file, or its checksum.
 type Content struct {
 	Sum    string
@@ -45,12 +53,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), size int64, a
 	hash, r := newDigests(algorithm), host.ContextReader(ctx, host.BoundedReader(f, size))
 	buffer := buffers.Get().(*buffer)
 	defer buffers.Put(buffer)
-	var head []byte
-	if size < int64(len(buffer)) {
-		head = buffer[:size+1]
-	} else {
-		head = make([]byte, min(size, maxText)+1)
-	}
+	head := buffer.forText(size)
 	n, err := io.ReadFull(r, head)
 	_, _ = hash.Write(head[:n])
 	if c.Size = int64(n); err == nil {
