@@ -138,14 +138,14 @@ func TestResourcesOfRemoteTypes(t *testing.T) {
 				Problems: []string{"DNSRecord/www||WaitingForFacts|waits for the facts of node a, which its agent has not reported yet"},
 			},
 		},
-		"conflict on whatever nodes they are, and those that are leaving give way": {
+		"conflict on whatever nodes they are, also beside other kinds, and those that are leaving give way": {
 			nodes: able(node("a", "web"), node("b", "dns")),
 			resources: []v1alpha1.Resource{
-				record("1", `{"name":"www"}`, func(r *v1alpha1.External) { r.Spec.When = `node.name == "a"` }), record("2", `{"name":"www"}`, func(r *v1alpha1.External) { r.Spec.When = `node.name == "b"` }),
+				file("0", "/0"), record("1", `{"name":"www"}`, func(r *v1alpha1.External) { r.Spec.When = `node.name == "a"` }), record("2", `{"name":"www"}`, func(r *v1alpha1.External) { r.Spec.When = `node.name == "b"` }),
 				record("3", `{"name":"ftp"}`, func(r *v1alpha1.External) { r.Spec.When = `node.name == "a"` }), record("4", `{"name":"ftp"}`, leaving, func(r *v1alpha1.External) { r.Spec.When = `node.name == "b"` }),
 			},
 			want: outline{
-				Nodes: map[string]string{"a": "DNSRecord/3", "b": ""}, Withheld: map[string]string{"a": "DNSRecord/1:Conflict", "b": "DNSRecord/2:Conflict DNSRecord/4:Conflict"},
+				Nodes: map[string]string{"a": "DNSRecord/3 File/0", "b": "File/0"}, Withheld: map[string]string{"a": "DNSRecord/1:Conflict", "b": "DNSRecord/2:Conflict DNSRecord/4:Conflict"},
 				Problems: []string{
 					`DNSRecord/1||Conflict|name "www" is also claimed by DNSRecord/2, and identifies one thing whichever node acts for it: keep one`,
 					`DNSRecord/2||Conflict|name "www" is also claimed by DNSRecord/1, and identifies one thing whichever node acts for it: keep one`,

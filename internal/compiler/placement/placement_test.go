@@ -44,6 +44,21 @@ func TestDecide(t *testing.T) {
 			nodes:     []placement.Candidate{eligible("a", nil)},
 			want:      map[ref]placement.Decision{"Zone/x": {}},
 		},
+		"a node that is gone is passed over": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: []string{"gone", "z"}}},
+			nodes:     []placement.Candidate{eligible("z", nil)},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "z"}},
+		},
+		"a node that has acted for more is preferred": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab, With: refs{"Zone/y"}}, {Ref: "Zone/y", Candidates: ab}},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": stopped}), eligible("b", assignments{"Zone/x": stopped, "Zone/y": stopped})},
+			want:      map[ref]placement.Decision{"Zone/x": {Node: "b"}, "Zone/y": {Node: "b"}},
+		},
+		"and acting counts as having acted": {
+			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab, With: refs{"Zone/y"}}, {Ref: "Zone/y", Candidates: ab}},
+			nodes:     []placement.Candidate{eligible("a", assignments{"Zone/x": acting}), eligible("b", assignments{"Zone/x": stopped, "Zone/y": acting})},
+			want:      map[ref]placement.Decision{"Zone/x": {Next: "b", Waits: []string{"a"}, Stops: []string{"a"}}, "Zone/y": {Node: "b"}},
+		},
 		"no node without an agent is chosen": {
 			resources: []placement.Resource{{Ref: "Zone/x", Candidates: ab}},
 			nodes:     []placement.Candidate{lost("a", nil), eligible("b", nil)},
