@@ -161,7 +161,7 @@ type inventory struct{ t *traversal }
 
 func (v inventory) Has(kind, name string) bool {
 	return slices.ContainsFunc(v.family(kind), func(k string) bool {
-		_, ok := v.t.order.Keys[plan.Key{Kind: k, Name: name}]
+		_, ok := v.t.names.find(plan.Key{Kind: k, Name: name})
 		return ok
 	})
 }
@@ -181,15 +181,7 @@ func (v inventory) family(kind string) []string {
 	return all
 }
 
-func (v inventory) Names(kind string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for k := range v.t.order.Keys {
-			if k.Kind == kind && !yield(k.Name) {
-				return
-			}
-		}
-	}
-}
+func (v inventory) Names(kind string) iter.Seq[string] { return v.t.names.of(kind) }
 
 func (v inventory) Withheld(kind string) iter.Seq[resource.Withheld] {
 	family := v.family(kind)

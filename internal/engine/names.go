@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/fettle-dev/fettle/internal/engine/plan"
@@ -81,6 +82,7 @@ func (t Transaction) hasRelevantName(items []resource.Item) func(resource.Item) 
 // providers give them.
 type names struct {
 	order      order
+	told       map[plan.Key]int // nodes by the names that providers have told in this run: the plan is that of other runs, too
 	owners     map[resource.Ref]*node
 	identified map[plan.Key][]*node // by kind and identity
 	// allIdentified is set once providers were asked about all resources.
@@ -97,8 +99,32 @@ func (n *names) named(of *node) (known, now bool) {
 		return true, false
 	}
 	of.object = object
-	n.order.Keys[plan.Key(object)] = of.index
+	n.told[plan.Key(object)] = of.index
 	return true, true
+}
+
+// find returns the node of the catalog that has a name.
+func (n *names) find(key plan.Key) (index int, ok bool) {
+	if index, ok = n.told[key]; !ok {
+		index, ok = n.order.Keys[key]
+	}
+	return index, ok
+}
+
+// of returns the names of the nodes of a kind.
+func (n *names) of(kind string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range n.order.Keys {
+			if k.Kind == kind && !yield(k.Name) {
+				return
+			}
+		}
+		for k := range n.told {
+			if _, planned := n.order.Keys[k]; !planned && k.Kind == kind && !yield(k.Name) {
+				return
+			}
+		}
+	}
 }
 
 // own returns the resource that manages the object of another: the first that was asked about.
@@ -120,7 +146,7 @@ func (n *names) formerly(of *node) (object resource.Ref, ok bool) {
 	if object == of.object {
 		return object, false
 	}
-	i, taken := n.order.Keys[plan.Key(object)]
+	i, taken := n.find(plan.Key(object))
 	return object, !taken || i == of.index
 }
 

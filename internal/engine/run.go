@@ -44,7 +44,7 @@ func newRun(t Transaction, items []resource.Item, early readings) *run {
 	r.calls = &calls{hosts: t.hosts, bucket: t.Bucket, remembered: resource.NewMemo(), trace: t.Trace != nil}
 	r.providers = &providers{facts: t.Facts, calls: r.calls, epochs: r.epochs, chosen: map[providerKey]chosen{}}
 	r.reads = &reads{order: r.order, epochs: r.epochs, calls: r.calls, now: t.Now, named: r.register}
-	r.names = &names{order: r.order, owners: make(map[resource.Ref]*node, len(items)), identified: map[plan.Key][]*node{}}
+	r.names = &names{order: r.order, told: map[plan.Key]int{}, owners: make(map[resource.Ref]*node, len(items)), identified: map[plan.Key][]*node{}}
 	r.records = &records{store: t.Store, digest: t.Digest}
 	r.ownership = &ownership{store: t.Store, uid: t.OwnerUID, order: r.order, records: r.records}
 	r.refreshes = &refreshes{store: t.Store, order: r.order, names: r.names}
