@@ -19,8 +19,8 @@ type Stream struct {
 	fd   int
 	path string
 	size int64 // when it was looked at, before it was opened
-	at   int64 // what Read has read
-	end  bool  // nothing is left for Read
+	at   int64 // what was read
+	end  bool  // nothing is left
 }
 
 // OpenStream opens the file of an O_PATH descriptor for reading. Any type but a regular file is
@@ -86,12 +86,8 @@ func openLeased(file string, wait *Patience) (int, error) {
 	}
 }
 
-// Read implements [io.Reader]. A read of less than there is room for, which ends where the file ended when it was looked at, was
-// the last: no other is made to learn that.
+// Read implements [io.Reader].
 func (s *Stream) Read(p []byte) (int, error) {
-	if s.end {
-		return 0, io.EOF
-	}
 	n, err := s.read(p)
 	if err != nil {
 		return 0, PathError("read", s.path, err)
@@ -99,18 +95,22 @@ func (s *Stream) Read(p []byte) (int, error) {
 	if n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
-	s.at += int64(n)
-	s.end = n < len(p) && s.at == s.size
 	return n, nil
 }
 
-// read returns 0 at the end of the file.
+// read returns 0 at the end of the file. A read of less than there is room for, which ends where the file ended when it was looked
+// at, was the last: no other is made to learn that.
 func (s *Stream) read(p []byte) (n int, err error) {
-	for {
-		if n, err = unix.Read(s.fd, p); !errors.Is(err, unix.EINTR) {
-			return max(n, 0), err
+	for !s.end {
+		if n, err = unix.Read(s.fd, p); errors.Is(err, unix.EINTR) {
+			continue
 		}
+		n = max(n, 0)
+		s.at += int64(n)
+		s.end = n > 0 && n < len(p) && s.at == s.size
+		return n, err
 	}
+	return 0, nil
 }
 
 // ReadAll reads the file, or fails if it has more than limit bytes.
