@@ -50,11 +50,7 @@ func compileOne(raw []byte) (*jsonschema.Schema, error) {
 	if err := d.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("cannot read the schema: %w", err)
 	}
-	raw, err := json.Marshal(portable(tree))
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the schema: %w", err)
-	}
-	return jsonschema.Compile(raw)
+	return jsonschema.CompileValue(portable(tree))
 }
 
 // portable returns a structural schema as a JSON schema. It leaves out formats, whose meaning differs between the two, and

@@ -64,7 +64,7 @@ func draftOf(schema any) int {
 	return cmp.Or(draftAt(url), latest)
 }
 
-// draftAt returns the draft that has a URL; 0 if there is none.
+// draftAt returns the draft that has a URL, or 0 if the URL is unknown.
 func draftAt(url string) int {
 	return map[string]int{
 		"json-schema.org/draft-04/schema": 4, "json-schema.org/draft-06/schema": 6, "json-schema.org/draft-07/schema": 7,

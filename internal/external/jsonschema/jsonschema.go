@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,14 @@ func Compile(raw []byte) (*Schema, error) {
 	if err := d.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("cannot read the schema: %w", err)
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("cannot read the schema: something follows it")
+	}
+	return CompileValue(tree)
+}
+
+// CompileValue is Compile for a schema that was decoded from JSON, with numbers of the type [json.Number].
+func CompileValue(tree any) (*Schema, error) {
 	if hasHugeNumber(tree) {
 		return nil, errors.New("the schema has a number of too many digits")
 	}

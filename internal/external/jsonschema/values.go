@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// kindOf returns the type of a JSON value, which is number for an integer; "" if it is none.
+// kindOf returns the type of a JSON value, which is number for an integer, or "" if it is no JSON value.
 func kindOf(value any) string {
 	switch value.(type) {
 	case nil:
