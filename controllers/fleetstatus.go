@@ -33,7 +33,7 @@ type fleetStatusWriter struct {
 	spec   v1alpha1.FleetSpec // as it was last seen: the object is created with it again if somebody deletes it
 }
 
-// observe takes in the object, nil if there is none, and returns how it disables nodes, nil if it does not.
+// observe records the object, and returns how it disables nodes. The object is nil if it does not exist, the result if it disables none.
 func (w *fleetStatusWriter) observe(fleet *v1alpha1.Fleet) *v1alpha1.Disabled {
 	if fleet != nil {
 		w.spec = fleet.Spec
@@ -63,7 +63,7 @@ func (w *fleetStatusWriter) write(ctx context.Context, sc *scope, fleetCounts *c
 	return 0, wrap(err, "cannot write the Fleet")
 }
 
-// find reads the object once, and creates it if there is none.
+// find reads the object once, and creates it if it does not exist.
 func (w *fleetStatusWriter) find(ctx context.Context, fleet *v1alpha1.Fleet) error {
 	if fleet != nil {
 		if !w.known {

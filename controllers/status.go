@@ -98,7 +98,7 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 	return updates, fleetCounts
 }
 
-// actingNode returns the node that acts for a resource of a Remote type, "" if there is none.
+// actingNode returns the node that acts for a resource of a Remote type, or "" if no node does.
 func (sc *scope) actingNode(ref v1alpha1.ResourceRef, selected []string) string {
 	if sc.isRemote(ref) && len(selected) > 0 {
 		return selected[0]

@@ -77,8 +77,8 @@ func duplicateError(n, other *node) error {
 }
 
 // inCatalog returns the resource of the catalog that manages the same object as one that is generated, or that removes what left the
-// catalog, under another name such as a path through a symlink; nil if there is none, or nothing to change. The one in the catalog
-// takes precedence.
+// catalog, under another name such as a path through a symlink. It is nil if no resource does, or if nothing is to be changed. The one in
+// the catalog takes precedence.
 func (r *run) inCatalog(ctx context.Context, t *turn) *node {
 	if len(t.situation.Changes) == 0 {
 		return nil

@@ -84,7 +84,7 @@ func (g *Graph) Queue() *Queue {
 	return q
 }
 
-// Pop removes the first node that is ready; ok is false if there is none.
+// Pop removes the first node that is ready; ok is false if no node is ready.
 func (q *Queue) Pop() (node int, ok bool) {
 	if len(q.ready) == 0 {
 		return 0, false

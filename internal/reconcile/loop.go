@@ -63,7 +63,7 @@ type Loop struct {
 }
 
 // correctable says which resources may be corrected by themselves: those that the last run has left in the state that it wanted, and
-// thus all that they depend on. The zero value is none.
+// thus all that they depend on. The zero value permits none.
 type correctable struct {
 	settled map[resource.Ref]bool // what may be handled after a change
 	kinds   map[resource.Ref]bool // those of correctableKinds

@@ -30,7 +30,7 @@ func TestUserMountsAreNotEntered(t *testing.T) {
 	must(t, thread.Run(func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 		defer cancel()
-		err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		err := errors.Join(unshareMounts(),
 			mountUnresponsive(ctx, t, at("home/zed/mnt"), zed, unix.S_IFDIR), mountUnresponsive(ctx, t, at("home/zed/file"), zed, unix.S_IFREG),
 			unix.Mount("tmpfs", at("home/zed/disk"), "tmpfs", 0, ""), os.Mkdir(at("home/zed/disk/d"), 0o755), mountUnresponsive(ctx, t, at("home/zed/disk/d"), zed, unix.S_IFDIR))
 		if err != nil {
@@ -106,7 +106,7 @@ func TestMountsAreLookedAtAgain(t *testing.T) {
 	must(t, thread.Run(func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 		defer cancel()
-		err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		err := errors.Join(unshareMounts(),
 			unix.Mount("tmpfs", at("disk"), "tmpfs", 0, ""))
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func TestUserMountsBesideAFileGetNoRequests(t *testing.T) {
 			must(t, thread.Run(func() error {
 				ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 				defer cancel()
-				err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+				err := unshareMounts()
 				if err != nil {
 					return err
 				}
@@ -224,6 +224,11 @@ func TestUserMountsBesideAFileGetNoRequests(t *testing.T) {
 			}))
 		})
 	}
+}
+
+// unshareMounts gives the calling thread mounts of its own.
+func unshareMounts() error {
+	return errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 }
 
 // mountUnresponsive mounts a file system of a user that does not answer until ctx ends.

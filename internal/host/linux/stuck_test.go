@@ -51,7 +51,7 @@ func TestCommandsInUserMountsDoNotBlockTheAgent(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patient.Limit)
 				defer cancel()
 				var asked atomic.Bool
-				err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+				err := errors.Join(unshareMounts(),
 					mountUnresponsiveAfterFirst(ctx, t, at, zed, &asked))
 				if err != nil {
 					return err
