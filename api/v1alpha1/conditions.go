@@ -73,6 +73,31 @@ const (
 	ReasonNotListed          = "NotListed"          // the API server does not list the resources
 )
 
+// Reasons of conditions on a RolloutPolicy. A resource that waits for a rollout has some of them, too.
+const (
+	ReasonRolledOut        = "RolledOut"        // the stable revision is the newest
+	ReasonRollingOut       = "RollingOut"       // nodes get the target
+	ReasonPaused           = "Paused"           // spec.paused
+	ReasonPinned           = "Pinned"           // spec.revision names another revision than the newest
+	ReasonWaitingForGate   = "WaitingForGate"   // a condition that spec.gates names is absent or Unknown
+	ReasonWaitingForWindow = "WaitingForWindow" // spec.window is closed
+	ReasonWaitingForPolicy = "WaitingForPolicy" // a policy of spec.after has yet to complete the revision
+	ReasonRolloutHalted    = "RolloutHalted"    // too many nodes failed
+	ReasonGateFailed       = "GateFailed"       // a condition that spec.gates names is False
+	ReasonRolloutUnproven  = "RolloutUnproven"  // no affected node could try the revision
+	ReasonNodeConflict     = "NodeConflict"     // another policy selects some of the nodes, too
+	ReasonInvalidPolicy    = "InvalidPolicy"    // the message names the field and the fix
+	ReasonNoNodesTaken     = "NoNodesTaken"     // the policy takes no node
+)
+
+// Reasons of failures in a rollout.
+const (
+	RolloutNodeFailed   = "Failed"   // resources that were well before fail
+	RolloutNodeTimedOut = "TimedOut" // the node has not applied the revision in time
+	RolloutNodeSilent   = "Silent"   // the agent fell silent with it
+	RolloutNodeNotReady = "NotReady" // the Node became NotReady with it
+)
+
 // WaitsForNode reports whether a problem with this reason resolves itself when a node's agent
 // reports.
 func WaitsForNode(reason string) bool {
@@ -109,5 +134,11 @@ const (
 	EventNotPublished        = "NotPublished"        // the API server rejects a NodeCatalog, for example because it is too large
 	EventUninstalled         = "Uninstalled"         // the manager was removed; the note says what it left
 	EventReportsNotWritten   = "ReportsNotWritten"   // the manager cannot write reports for other tools
-	EventPolicyNotInForce    = "PolicyNotInForce"    // an admission policy that restricts Fettle's service accounts is missing or modified
+	EventRolloutStarted      = "RolloutStarted"
+	EventRolloutCompleted    = "RolloutCompleted"
+	EventRolloutHalted       = "RolloutHalted"
+	EventRolloutResumed      = "RolloutResumed"  // a halted rollout goes on
+	EventRolloutReplaced     = "RolloutReplaced" // by another revision
+	EventRolloutUnproven     = "RolloutUnproven"
+	EventPolicyNotInForce    = "PolicyNotInForce" // an admission policy that restricts Fettle's service accounts is missing or modified
 )

@@ -16,7 +16,8 @@ const AgentNamespace = "fettle-nodes"
 // AddToScheme registers every kind.
 func AddToScheme(s *runtime.Scheme) error {
 	addKinds(s)
-	s.AddKnownTypes(GroupVersion, &NodeCatalog{}, &NodeCatalogList{}, &Catalog{}, &CatalogList{}, &ExternalType{}, &ExternalTypeList{}, &Fleet{}, &FleetList{})
+	s.AddKnownTypes(GroupVersion, &NodeCatalog{}, &NodeCatalogList{}, &Catalog{}, &CatalogList{}, &ExternalType{}, &ExternalTypeList{}, &Fleet{}, &FleetList{},
+		&RolloutPolicy{}, &RolloutPolicyList{}, &CatalogRevision{}, &CatalogRevisionList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -90,6 +90,9 @@ const (
 	// AnswerNotAsked means that the nodes are not among the sample, or that the caller may not know what is on hosts; then the message
 	// says so.
 	AnswerNotAsked Answer = "NotAsked"
+	// AnswerWaiting means that the nodes are not asked, because they wait for a rollout: they cannot compare the change with a revision
+	// that they don't have. The message says which one they have.
+	AnswerWaiting Answer = "Waiting"
 )
 
 // A PlanGroup are nodes with the same outcome.
@@ -98,7 +101,7 @@ type PlanGroup struct {
 	Key string `json:"key"`
 	// Nodes are sorted.
 	Nodes []string `json:"nodes"`
-	// Changes are the changes of the nodes' catalogs.
+	// Changes are the changes of the nodes' catalogs, of those that the newest revision gives to nodes that wait for a rollout.
 	Changes []PlanChange `json:"changes"`
 	// OmittedChanges is the number of changes beyond the list.
 	OmittedChanges int32  `json:"omittedChanges,omitempty"`
