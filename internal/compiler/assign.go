@@ -26,55 +26,38 @@ type nodeAssignment struct {
 // An assigner assigns one revision. The order of nodes has no influence.
 type assigner struct {
 	revision *Revision
+	actors   *actors
 	seal     Sealer
 	spent    *meter
 	nodes    []*nodeAssignment
 	groups   map[string]*nodeGroup
-	over     map[string]bool         // the templates that exceed a limit, by ID
-	unplaced map[*Draft]*fault.Fault // why no node acts for drafts of Remote types
-	held     map[*Draft]*fault.Fault // why a silent node remains the acting one
+	over     map[string]bool // the templates that exceed a limit, by ID
 }
 
 // newAssigner selects nodes and evaluates all expressions.
-func newAssigner(r *Revision, nodes []*evalContext, seal Sealer, spent *meter) *assigner {
-	a := &assigner{revision: r, seal: seal, spent: spent, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes)), unplaced: map[*Draft]*fault.Fault{}, held: map[*Draft]*fault.Fault{}}
+func newAssigner(r *Revision, nodes []*evalContext, acting *actors, seal Sealer, spent *meter) *assigner {
+	a := &assigner{revision: r, actors: acting, seal: seal, spent: spent, groups: map[string]*nodeGroup{}, nodes: make([]*nodeAssignment, len(nodes))}
 	for i, n := range nodes {
-		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}}
+		a.nodes[i] = &nodeAssignment{evalContext: n, blocked: map[*Draft]*fault.Fault{}, own: map[*Draft]*rendering{}, stops: acting.stops[n.Name]}
 	}
-	whens := map[string]*evaluation{}
-	matching := make([][]*nodeAssignment, len(r.Targets))
-	for i, t := range r.Targets {
-		matching[i] = slices.DeleteFunc(slices.Clone(a.nodes), func(n *nodeAssignment) bool { return !n.matchesAll && !t.Matches(n.Labels) })
-		if !spent.spend(Usage{Pairs: len(matching[i])}) {
-			return a
-		}
-		if t.decidesByWhen() {
-			whens[t.Key] = t.evaluation(matching[i]) // the same for all targets with the key
-		}
+	shared, remote := r.divide()
+	eachSelected(shared, nodes, spent, func(target, node int, f *fault.Fault) { a.nodes[node].add(shared[target], f) })
+	a.addRemote(remote)
+	if spent.err == nil {
+		a.over = evaluate(a.templates(), spent)
 	}
-	a.selectNodes(matching, evaluate(slices.Collect(maps.Values(whens)), spent))
-	a.over = evaluate(a.templates(), spent)
 	return a
 }
 
-// selectNodes adds each target to the nodes that it selects, among those that its nodeSelector matches. over has the keys of targets
-// that exceed a limit.
-func (a *assigner) selectNodes(matching [][]*nodeAssignment, over map[string]bool) {
-	candidates := map[*Target][]*nodeAssignment{}
-	for i, t := range a.revision.Targets {
-		for _, n := range matching[i] {
-			switch selected, f := n.decide(t, over); {
-			case !selected:
-			case t.Remote == nil:
-				n.add(t, f)
-			case f == nil || t.Fault != nil:
-				candidates[t] = append(candidates[t], n)
-			default:
-				a.unplaced[t.Remote] = f // unless another node acts
-			}
+// addRemote adds each target of a Remote type to the node that acts for it.
+func (a *assigner) addRemote(targets []*Target) {
+	for _, t := range targets {
+		name := a.actors.byRef[t.Remote.Ref].node
+		i, found := slices.BinarySearchFunc(a.nodes, name, func(n *nodeAssignment, name string) int { return strings.Compare(n.Name, name) })
+		if found {
+			a.nodes[i].add(t, nil)
 		}
 	}
-	a.assignRemote(candidates)
 }
 
 // templates returns the evaluations of the templates that nodes have.
@@ -92,31 +75,10 @@ func (a *assigner) templates() []*evaluation {
 			if all[d] == nil {
 				all[d] = d.PerNode.evaluation()
 			}
-			all[d].nodes = append(all[d].nodes, n)
+			all[d].nodes = append(all[d].nodes, n.evalContext)
 		}
 	}
 	return slices.Collect(maps.Values(all))
-}
-
-// decidesByWhen reports whether some of the nodes that the nodeSelector matches may be left out.
-func (t *Target) decidesByWhen() bool { return t.When != nil && t.Fault == nil }
-
-// decide returns whether a target selects a node that its nodeSelector matches. If that is unknown, the resources are
-// the node's, and withheld. over has the keys of targets that exceed a limit.
-func (n *evalContext) decide(t *Target, over map[string]bool) (selected bool, f *fault.Fault) {
-	switch {
-	case !t.decidesByWhen():
-		return true, t.Fault
-	case over[t.Key]:
-		return true, overLimit(v1alpha1.ReasonInvalidWhen, fmt.Sprintf("when %q", t.Text), "select by labels")
-	case n.lacksFacts(t.When):
-		return true, waitingForFacts(n)
-	}
-	result, _ := n.results.get(t.Key)
-	if result.err != nil {
-		return true, fault.New(v1alpha1.ReasonInvalidWhen, "when %q fails on %s: %v", t.Text, n.which(), result.err)
-	}
-	return result.holds, nil
 }
 
 // add adds a target that selects the node. f withholds its drafts there; nil does not.
@@ -201,7 +163,10 @@ func (n *evalContext) sealedFor(d *Draft, seal Sealer) *rendering {
 	made, err := d.PerNode.sealed(func(attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error) {
 		return seal(&n.Node, d.Ref, attribute, from)
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrMissingSecret):
+		return &rendering{Fault: fault.New(v1alpha1.ReasonMissingSource, "%v: create it, or wait for the revision without it", err)}
+	case err != nil:
 		return &rendering{Fault: fault.New(v1alpha1.ReasonWaitingForKey, "waits for another key of node %s: %v", n.Name, err)}
 	}
 	return made
@@ -239,7 +204,8 @@ func (a *assigner) findings(selected map[v1alpha1.ResourceRef][]string) fault.Fi
 		}
 	}
 	for _, d := range a.revision.Drafts {
-		if f := cmp.Or(d.Fault, a.unplaced[d], a.held[d]); f != nil {
+		acting := a.actors.byRef[d.Ref]
+		if f := cmp.Or(d.Fault, acting.unplaced, acting.held); f != nil {
 			all.Add(d.Ref, f, selected[d.Ref]...)
 		}
 	}

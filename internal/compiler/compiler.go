@@ -1,5 +1,6 @@
 // Package compiler makes catalogs from resources, in two steps: Draft turns resources into a [Revision], without
-// looking at nodes, and Assign gives each node its part of one.
+// looking at nodes, and Assign gives each node its part of one. A revision can be stored in the cluster and restored, so that
+// several of them can be assigned in one compilation, each to some of the nodes.
 //
 // The compiler is pure: the same input gives the same bytes, in whatever order. An error in a resource is a [Problem],
 // a value that becomes a condition of that resource; the rest of the fleet goes on.
@@ -27,60 +28,25 @@ type Compiler struct {
 // Compile compiles a fleet once.
 func Compile(in Input) Result { return new(Compiler).Compile(in) }
 
-// Compile compiles a fleet: [Compiler.Draft] and [Compiler.Assign].
-func (c *Compiler) Compile(in Input) Result {
-	return c.assign(c.Draft(in), in.Nodes, in.Seal, &meter{limit: in.Limit, stop: in.Stop})
+// Compile compiles a fleet with one revision: [Compiler.Draft], [Compiler.Nodes] and [Fleet.Assign].
+func (c *Compiler) Compile(in Input) Result { return c.bounded(in).Assign(c.Draft(in), nil, in.Seal) }
+
+// bounded returns the fleet of an input, with its limits.
+func (c *Compiler) bounded(in Input) *Fleet {
+	fleet := c.Nodes(in.Nodes)
+	fleet.limit, fleet.stop = in.Limit, in.Stop
+	return fleet
 }
 
-// Draft compiles resources without looking at nodes.
+// Draft compiles resources without looking at nodes. Call it once per compilation: targetings that neither the last call nor
+// what followed it has used are compiled again.
 func (c *Compiler) Draft(in Input) *Revision {
 	resources := slices.SortedFunc(slices.Values(in.Resources), compareResources)
 	c.selections.rotate()
 	r := drafter{binder: binder{kinds: in.Kinds}, Input: in, Env: &c.env}.revise(resources, 1, c.selection)
 	r.refuseRemotePurges(in.External)
-	for _, t := range r.Targets {
-		t.pack()
-	}
+	r.pack()
 	return r
-}
-
-// Assign gives each node its part of a revision.
-func (c *Compiler) Assign(r *Revision, nodes []Node, seal Sealer) Result {
-	return c.assign(r, nodes, seal, &meter{})
-}
-
-func (c *Compiler) assign(r *Revision, nodes []Node, seal Sealer, spent *meter) Result {
-	result := Result{
-		Catalogs: map[string]*v1alpha1.Catalog{},
-		Nodes:    make(map[string]*NodeResult, len(nodes)),
-		Selected: make(map[v1alpha1.ResourceRef][]string, len(r.Drafts)),
-	}
-	a := newAssigner(r, c.contexts(nodes), seal, spent)
-	selected := make([][]string, len(r.Targets))
-	for _, n := range a.nodes {
-		if spent.err != nil {
-			return Result{Err: spent.err}
-		}
-		a.assign(n)
-		n.forget()
-		result.Nodes[n.Name] = n.group.resultFor(n, spent)
-		for _, t := range n.targets {
-			selected[t.Index] = append(selected[t.Index], n.Name)
-		}
-	}
-	for i, t := range r.Targets {
-		for _, d := range t.Drafts {
-			result.Selected[d.Ref] = selected[i]
-		}
-		if len(selected[i]) > 0 {
-			for _, packed := range t.Catalogs {
-				result.Catalogs[packed.Name] = packed
-			}
-		}
-	}
-	result.Problems = a.findings(result.Selected).Problems(result.Selected)
-	result.Usage, result.Err = spent.Usage, spent.err
-	return result
 }
 
 // selection returns the compiled targeting of a key.
@@ -101,41 +67,4 @@ func compareResources(a, b v1alpha1.Resource) int {
 	first, _ := catalog.Encode(a) // types of the API encode
 	second, _ := catalog.Encode(b)
 	return slices.Compare(first.Raw, second.Raw)
-}
-
-// Result is the desired state of the fleet.
-type Result struct {
-	// Catalogs has the catalogs by name. Each is used by at least one node.
-	Catalogs map[string]*v1alpha1.Catalog
-	// Nodes has a result by name for every node of the input.
-	Nodes map[string]*NodeResult
-	// Selected maps each resource to the sorted names of the nodes that it selects. Resources of one targeting share
-	// one slice.
-	Selected map[v1alpha1.ResourceRef][]string
-	// Problems are sorted by resource, node and reason.
-	Problems []Problem
-	// Usage is what the compilation took.
-	Usage Usage
-	// Err is [ErrUsage] or [ErrStopped] if the compilation ended early, so that there is nothing else; nil if its input has
-	// neither Limit nor Stop.
-	Err error
-}
-
-// NodeResult is the desired state of one node. Nodes with the same state may share one.
-type NodeResult struct {
-	Spec v1alpha1.NodeCatalogSpec
-	// Digest is the digest of Spec, which the node's agent reports once it has applied it.
-	Digest string
-
-	shared map[v1alpha1.ResourceRef]string // hashes of the entries in shared catalogs
-	own    map[v1alpha1.ResourceRef]string // hashes of the node's own entries
-}
-
-// EntryHash identifies the node's entry of a resource: it changes when the entry does. It is "" if the resource does
-// not select the node or is withheld from it.
-func (n *NodeResult) EntryHash(ref v1alpha1.ResourceRef) string {
-	if hash, ok := n.own[ref]; ok {
-		return hash
-	}
-	return n.shared[ref]
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
@@ -27,6 +29,9 @@ type Draft struct {
 	Deleting  bool                   // it is being deleted, and compiled as absent; only of Remote types
 	With      []v1alpha1.ResourceRef // resources for which the same node is to act
 	Position  int                    // in the order of the catalog
+
+	targeting *v1alpha1.Targeting // as it is written; only what selects nodes matters
+	key       string              // of the targeting
 }
 
 // An edge is one reference to another resource.
@@ -92,11 +97,13 @@ type binder struct {
 	kinds []resource.Kind
 	// bindOnly is set if drafts are applied at once: attributes are bound and not encoded, and secrets are not sealed.
 	bindOnly bool
+	// stored is the entry that a resource is restored from. It is used as it is if its type rejects the attributes now.
+	stored *v1alpha1.CatalogEntry
 }
 
 // draft never fails: an error becomes the draft's fault.
 func (by drafter) draft(r v1alpha1.Resource) *Draft {
-	d := &Draft{rendering: rendering{Entry: newEntry(r)}}
+	d := &Draft{rendering: rendering{Entry: newEntry(r)}, targeting: storable(r.GetTargeting())}
 	d.Entry.Type = by.External[d.Entry.Kind].Type
 	d.Ref = d.Entry.Ref()
 	if by.External[d.Entry.Kind].Remote {
@@ -112,17 +119,31 @@ func (by drafter) draft(r v1alpha1.Resource) *Draft {
 		return d
 	}
 	d.Edges = by.edgesOf(d.Entry.Edges)
+	written := r
 	r, template, f := by.resolve(r)
 	d.Fault = cmp.Or(d.Fault, f)
 	by.addAttributes(d, r)
 	if template != nil {
-		d.PerNode = newTemplated(by.binder, d, template, r)
+		d.PerNode = newTemplated(by.binder, d, template, r, written)
 	}
 	by.bindSecrets(d, r)
 	if d.Remote && d.Fault == nil && d.PerNode == nil && !by.bindOnly {
 		d.PerNode = &perNodeEntry{entry: d.Entry}
 	}
 	return d
+}
+
+// storable returns a targeting whose nodeSelector is not nil, which CatalogRevisions require: nil selects no node.
+func storable(t *v1alpha1.Targeting) *v1alpha1.Targeting {
+	if t.NodeSelector != nil {
+		return t
+	}
+	const label = "node-restriction.kubernetes.io/none"
+	is := *t
+	is.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: label, Operator: metav1.LabelSelectorOpExists}, {Key: label, Operator: metav1.LabelSelectorOpDoesNotExist},
+	}}
+	return &is
 }
 
 // newEntry omits defaults and sorts lists whose order has no meaning.
@@ -159,6 +180,15 @@ func (by drafter) addAttributes(d *Draft, r v1alpha1.Resource) {
 	}
 	made.Fault = d.Fault
 	d.rendering = *made
+	d.identify()
+}
+
+// identify notes what the draft manages on a node. If its type rejects the attributes, only the namevar tells.
+func (d *Draft) identify() {
+	if d.Bound == nil {
+		d.Identity, d.Property = d.Entry.Kind+"\x00"+d.Entry.Namevar, fmt.Sprintf("%q", d.Entry.Namevar)
+		return
+	}
 	d.Location = d.Bound.Location()
 	d.Identity = d.Entry.Kind + "\x00" + d.Bound.CanonicalName()
 	d.Property = d.Bound.Identification()
@@ -194,6 +224,10 @@ func (by binder) encode(e v1alpha1.CatalogEntry, r v1alpha1.Resource) *rendering
 		}
 	}
 	bound, err := by.bind(e, r)
+	if err != nil && by.stored != nil {
+		e.Namevar = by.stored.Namevar
+		return measured(e, nil)
+	}
 	if err != nil {
 		return &rendering{Fault: fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)}
 	}

@@ -37,7 +37,7 @@ type reader interface {
 type evaluation struct {
 	of    reader
 	key   string // of the results
-	nodes []*nodeAssignment
+	nodes []*evalContext
 	run   func(n *evalContext, limit int) result
 }
 
@@ -51,7 +51,7 @@ func (e *evaluation) spend(limit int, all *meter) (spent int, ok bool) {
 		}
 		r, known := n.results.get(e.key)
 		if !known {
-			if r = e.run(n.evalContext, limit-spent); errors.Is(r.err, expression.ErrCutOff) {
+			if r = e.run(n, limit-spent); errors.Is(r.err, expression.ErrCutOff) {
 				return 0, false
 			}
 			n.results.put(e.key, r)
@@ -88,7 +88,7 @@ func evaluate(all []*evaluation, usage *meter) map[string]bool {
 }
 
 // evaluation returns the evaluation of a when.
-func (t *Target) evaluation(nodes []*nodeAssignment) *evaluation {
+func (t *Target) evaluation(nodes []*evalContext) *evaluation {
 	return &evaluation{of: t.When, key: t.Key, nodes: nodes, run: func(n *evalContext, limit int) (r result) {
 		r.holds, r.cost, r.err = t.When.Holds(n.variables(), limit)
 		return r
@@ -97,10 +97,14 @@ func (t *Target) evaluation(nodes []*nodeAssignment) *evaluation {
 
 // evaluation returns the evaluation of a template.
 func (p *perNodeEntry) evaluation() *evaluation {
+	rendered := map[string]*rendering{} // by content, because many nodes get the same
 	return &evaluation{of: p.Template, key: p.ID, run: func(n *evalContext, limit int) (r result) {
 		var text string
 		if text, r.cost, r.err = p.Template.Render(n.variables(), limit); r.err == nil {
-			r.made, r.text, r.usage = p.withContent(text), sha256.Sum256([]byte(text)), usageOf(text)
+			if rendered[text] == nil {
+				rendered[text] = p.withContent(text)
+			}
+			r.made, r.text, r.usage = rendered[text], sha256.Sum256([]byte(text)), usageOf(text)
 		}
 		return r
 	}}

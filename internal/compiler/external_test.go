@@ -18,7 +18,7 @@ import (
 	"github.com/fettle-dev/fettle/providers/systemservice"
 )
 
-func zoneType(t *testing.T) *definition.Definition {
+func zoneType(t testing.TB) *definition.Definition {
 	t.Helper()
 	e := &v1alpha1.ExternalType{}
 	e.Name = "dnszones"

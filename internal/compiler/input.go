@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"errors"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/compiler/placement"
@@ -28,8 +30,9 @@ type Input struct {
 	// result tells nothing about them.
 	Unread map[v1alpha1.ResourceRef]bool
 	// Seal seals a key of a Secret, in the version that Secret returned, for an attribute of a resource on a node.
-	// It should return the same bytes for the same arguments if it can: a new value changes the node's catalog. An
-	// error is about the node's key.
+	// It should return the same bytes for the same arguments if it can: a new value changes the node's catalog. A revision
+	// that was restored may ask for an earlier version: then it is sealed only if the node has it already, else the present one is. An
+	// error is about the node's key, unless it is [ErrMissingSecret].
 	Seal Sealer
 	// Limit ends a compilation that takes more: its result has an Err. The zero value does not.
 	Limit Usage
@@ -46,6 +49,9 @@ type ExternalKind struct {
 	// Fault withholds all resources of the kind; nil does not. The kind may then be missing from Kinds.
 	Fault *fault.Fault
 }
+
+// ErrMissingSecret means that a Secret does not exist any more, is not exposed to nodes, or has lost the key.
+var ErrMissingSecret = errors.New("a Secret is missing")
 
 // A Sealer seals a value for one attribute of a resource on one node.
 type Sealer func(n *Node, ref v1alpha1.ResourceRef, attribute string, from v1alpha1.SealedFrom) (v1alpha1.SealedValue, error)

@@ -86,11 +86,14 @@ func DisplayItems(in Input) []resource.Item {
 func local(in Input, bindOnly bool, each visitor) []Problem {
 	c := &Compiler{}
 	revision := c.draftLocally(in, bindOnly)
-	nodes := c.contexts(append(slices.Clip(in.Nodes), Node{})[:1])
+	nodes := c.Nodes(append(slices.Clip(in.Nodes), Node{})[:1]).nodes
 	nodes[0].matchesAll = nodes[0].Labels == nil
 	nodes[0].Placement.Eligible = true
-	a := newAssigner(revision, nodes, nil, &meter{})
-	maps.DeleteFunc(a.unplaced, func(_ *Draft, f *Fault) bool { return f.Reason == v1alpha1.ReasonNoNodesSelected })
+	acting := place(nodes, &meter{}, revision)
+	maps.DeleteFunc(acting.byRef, func(_ v1alpha1.ResourceRef, is actor) bool {
+		return is.unplaced != nil && is.unplaced.Reason == v1alpha1.ReasonNoNodesSelected
+	})
+	a := newAssigner(revision, nodes, acting, nil, &meter{})
 	n := a.nodes[0]
 	a.assign(n)
 	for i, d := range n.group.members {
@@ -106,7 +109,7 @@ func local(in Input, bindOnly bool, each visitor) []Problem {
 
 func (c *Compiler) draftLocally(in Input, bindOnly bool) *Revision {
 	all := append(slices.Clip(in.Resources), placeholders(in)...)
-	by := drafter{binder: binder{in.Kinds, bindOnly}, Input: in, Env: &c.env}
+	by := drafter{binder: binder{kinds: in.Kinds, bindOnly: bindOnly}, Input: in, Env: &c.env}
 	return by.revise(all, runtime.GOMAXPROCS(0), c.selection)
 }
 

@@ -15,25 +15,37 @@ type perNodeEntry struct {
 
 	binder   binder
 	entry    v1alpha1.CatalogEntry
-	resource v1alpha1.Resource     // of the template
-	rendered map[string]*rendering // by content, because many nodes get the same
-	secrets  []secretOrigin        // instead of a template
+	resource v1alpha1.Resource // of the template
+	secrets  []secretOrigin    // instead of a template
+	// written is the resource that has the template or the references to Secrets, with the values of ConfigMaps; nil if it has neither.
+	written v1alpha1.Resource
 }
 
-func newTemplated(by binder, d *Draft, t *expression.Template, r v1alpha1.Resource) *perNodeEntry {
+func newTemplated(by binder, d *Draft, t *expression.Template, r, written v1alpha1.Resource) *perNodeEntry {
 	source := *r.(v1alpha1.ContentSource).GetContentFrom().ContentTemplate
+	if d.Bound != nil { // the type accepts everything but, perhaps, the content
+		by.stored = nil
+	}
 	return &perNodeEntry{
 		Template: t, ID: catalog.NameOf([]string{string(d.Ref), d.Hash, source}),
-		binder: by, entry: d.Entry, resource: r, rendered: map[string]*rendering{},
+		binder: by, entry: d.Entry, resource: r, written: written,
 	}
 }
 
-// withContent returns the entry with this content. It is not safe for concurrent use.
+// withContent returns the entry with this content.
 func (p *perNodeEntry) withContent(text string) *rendering {
-	if p.rendered[text] == nil {
-		p.rendered[text] = p.binder.encode(p.entry, withContent(p.resource, text))
+	return p.binder.encode(p.entry, withContent(p.resource, text))
+}
+
+// setVersions sets the versions of Secrets to stored ones.
+func (p *perNodeEntry) setVersions(stored []v1alpha1.SealedValue) {
+	for i, s := range p.secrets {
+		for _, v := range stored {
+			if v.Attribute == s.attribute {
+				p.secrets[i].from.Version = v.From.Version
+			}
+		}
 	}
-	return p.rendered[text]
 }
 
 // sealed returns the entry with its values sealed by a function, whose error it returns.

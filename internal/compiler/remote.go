@@ -2,11 +2,10 @@ package compiler
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
-	"github.com/fettle-dev/fettle/internal/compiler/placement"
 	"github.com/fettle-dev/fettle/internal/resource"
 	"github.com/fettle-dev/fettle/internal/text"
 )
@@ -31,30 +30,53 @@ func (r *Revision) refuseRemotePurges(external map[string]ExternalKind) {
 	}
 }
 
-// relateRemote relates the resources of Remote types among each other, finds conflicts, and has those being deleted
-// removed in the reverse of their order.
-func (r *Revision) relateRemote() {
-	byIdentity, names := map[string][]*Draft{}, namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
+// failRemoteDuplicates finds conflicts among the resources of Remote types.
+func (r *Revision) failRemoteDuplicates() {
+	byIdentity := map[string][]*Draft{}
 	for _, d := range r.Drafts {
-		if !d.Remote {
-			continue
-		}
-		names.add(d)
-		if d.Identity != "" {
+		if d.Remote && d.Identity != "" {
 			byIdentity[d.Identity] = append(byIdentity[d.Identity], d)
 		}
 	}
 	for _, duplicates := range byIdentity {
 		failDuplicates(duplicates)
 	}
+}
+
+// relateRemote relates the resources of Remote types among each other.
+func (r *Revision) relateRemote() {
+	names := r.remoteNames()
 	for _, d := range names.byRef {
+		d.With = nil
 		for _, o := range d.related(names) {
 			d.With = append(d.With, o.draft.Ref)
-			if d.Deleting && o.draft.Deleting {
+		}
+	}
+}
+
+// reverseRemovals has the resources of Remote types that are being deleted removed in the reverse of their order.
+func (r *Revision) reverseRemovals() {
+	names := r.remoteNames()
+	for _, d := range names.byRef {
+		if !d.Deleting {
+			continue
+		}
+		for _, o := range d.related(names) {
+			if o.draft.Deleting {
 				d.reverse(o)
 			}
 		}
 	}
+}
+
+func (r *Revision) remoteNames() namedDrafts {
+	names := namedDrafts{map[v1alpha1.ResourceRef]*Draft{}, map[[2]string]*Draft{}, map[string]resource.Kind{}}
+	for _, d := range r.Drafts {
+		if d.Remote {
+			names.add(d)
+		}
+	}
+	return names
 }
 
 // namedDrafts are drafts by their names, and by kind and name on the host.
@@ -146,66 +168,10 @@ func (d *Draft) reverse(o relative) {
 		e.Require = sorted(append(e.Require, o.draft.Ref))
 	}
 	d.Entry.Edges, d.Edges = &e, edgesOf(&e)
+	if d.Hash != "" {
+		d.Hash, d.Size = catalog.Measure(d.Entry)
+	}
 	if d.PerNode != nil {
 		d.PerNode.entry.Edges = &e
 	}
-}
-
-// assignRemote adds each target of a Remote type to the node that acts for it. selected has the nodes that each target selects.
-func (a *assigner) assignRemote(selected map[*Target][]*nodeAssignment) {
-	var resources []placement.Resource
-	var targets []*Target
-	for _, t := range a.revision.Targets {
-		if t.Remote == nil {
-			continue
-		}
-		r := placement.Resource{Ref: t.Remote.Ref, With: t.Remote.With}
-		for _, n := range selected[t] {
-			r.Candidates = append(r.Candidates, n.Name)
-		}
-		targets, resources = append(targets, t), append(resources, r)
-	}
-	if len(targets) == 0 {
-		return
-	}
-	nodes, candidates := map[string]*nodeAssignment{}, make([]placement.Candidate, len(a.nodes))
-	for i, n := range a.nodes {
-		nodes[n.Name], candidates[i] = n, n.Placement
-		candidates[i].Name = n.Name
-	}
-	decisions := placement.Decide(resources, candidates)
-	for _, t := range targets {
-		d := decisions[t.Remote.Ref]
-		for _, name := range d.Stops {
-			nodes[name].stops = append(nodes[name].stops, t.Remote.Ref)
-		}
-		switch {
-		case d.Node != "":
-			nodes[d.Node].add(t, nil)
-			delete(a.unplaced, t.Remote)
-			a.held[t.Remote] = takeoverHeld(d.Node, nodes[d.Node].Placement.Held)
-		case a.unplaced[t.Remote] == nil:
-			a.unplaced[t.Remote] = unplaced(d, len(selected[t]))
-		}
-	}
-}
-
-// takeoverHeld explains why a silent node remains the acting one. It returns nil if why is "": it does not remain.
-func takeoverHeld(node, why string) *fault.Fault {
-	if why == "" {
-		return nil
-	}
-	return fault.New(v1alpha1.ReasonTakeoverHeld,
-		"node %s acts for it and is silent, and no other node takes over, because %s: bring the agents back or, if the machine of %s will not return, delete that Node", node, why, node)
-}
-
-// unplaced explains why no node acts for a resource.
-func unplaced(d placement.Decision, candidates int) *fault.Fault {
-	switch {
-	case d.Next != "":
-		return fault.New(v1alpha1.ReasonMoving, "node %s takes over once %s has stopped acting for it", d.Next, strings.Join(d.Waits, ", "))
-	case candidates == 0:
-		return fault.New(v1alpha1.ReasonNoNodesSelected, "no node matches its nodeSelector and when, so none acts for it: select at least one")
-	}
-	return fault.New(v1alpha1.ReasonNoActingNode, "waits for a node: it selects %s, and none has an agent that is heard and not disabled", text.Count(candidates, "node"))
 }

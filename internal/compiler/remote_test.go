@@ -17,7 +17,7 @@ import (
 )
 
 // recordType is a Remote type whose resources require the zone of their attribute zone, and have a key from a Secret.
-func recordType(t *testing.T) *definition.Definition {
+func recordType(t testing.TB) *definition.Definition {
 	t.Helper()
 	text := func(s string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(s)} }
 	e := &v1alpha1.ExternalType{}

@@ -1,10 +1,10 @@
 package compiler
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"slices"
+	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
-	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler/fault"
 	"github.com/fettle-dev/fettle/internal/compiler/targeting"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -28,18 +28,26 @@ type Target struct {
 	Refs     []v1alpha1.CatalogRef // to the catalogs
 }
 
-// maxCatalog is the maximum size of a Catalog and of a node's own entries, in bytes of JSON: well below the limit of an
-// API server for one object.
-const maxCatalog = 512 << 10
+// A selectionFunc returns the compiled form of a targeting with a key.
+type selectionFunc func(key string, t *v1alpha1.Targeting) *targeting.Selection
 
 // revise drafts resources in their order, and calls selection for each targeting. workers is how many resources are
 // drafted at once; the functions of the drafter must be safe for that.
-func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection func(key string, t *v1alpha1.Targeting) *targeting.Selection) *Revision {
+func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection selectionFunc) *Revision {
 	drafts := make([]*Draft, len(resources))
 	resource.Each(len(resources), workers, func(i int) { drafts[i] = by.draft(resources[i]) })
+	r := assemble(drafts, selection)
+	r.failRemoteDuplicates()
+	r.relateRemote()
+	r.reverseRemovals()
+	return r
+}
+
+// assemble makes a revision of drafts, in their order.
+func assemble(drafts []*Draft, selection selectionFunc) *Revision {
 	r := &Revision{Exists: make(map[v1alpha1.ResourceRef]bool, len(drafts))}
 	first, targets := map[v1alpha1.ResourceRef]*Draft{}, map[string]*Target{}
-	for i, d := range drafts {
+	for _, d := range drafts {
 		if other := first[d.Ref]; other != nil {
 			if other.Location != d.Location {
 				other.Location = ""
@@ -49,59 +57,44 @@ func (by drafter) revise(resources []v1alpha1.Resource, workers int, selection f
 		}
 		first[d.Ref], r.Exists[d.Ref], d.Position = d, true, len(r.Drafts)
 		r.Drafts = append(r.Drafts, d)
-		key := targeting.Key(resources[i].GetTargeting())
-		t := targets[key]
+		d.key = targeting.Key(d.targeting)
+		t := targets[d.key]
 		if t == nil || d.Remote {
-			t = &Target{Selection: selection(key, resources[i].GetTargeting()), Key: key, Index: len(r.Targets)}
+			t = &Target{Selection: selection(d.key, d.targeting), Key: d.key, Index: len(r.Targets)}
 			r.Targets = append(r.Targets, t)
 		}
 		if d.Remote {
 			t.Remote = d
 		} else {
-			targets[key] = t
+			targets[d.key] = t
 		}
 		t.Drafts = append(t.Drafts, d)
 		if t.Fault != nil {
 			d.Fault = t.Fault
 		}
 	}
-	r.relateRemote()
 	return r
 }
 
-// pack puts the drafts that are the same on every node into as few catalogs as their size allows, in order.
-func (t *Target) pack() {
-	var group []*Draft
-	size := 0
-	flush := func() {
-		if len(group) > 0 {
-			c := newCatalog(group)
-			t.Catalogs, t.Refs = append(t.Catalogs, c), append(t.Refs, v1alpha1.CatalogRef{Name: c.Name})
-		}
-		group, size = nil, 0
+// draft returns the draft of a resource, nil if there is none. The drafts must be sorted, as all are except local ones.
+func (r *Revision) draft(ref v1alpha1.ResourceRef) *Draft {
+	i, found := slices.BinarySearchFunc(r.Drafts, ref, func(d *Draft, ref v1alpha1.ResourceRef) int { return strings.Compare(string(d.Ref), string(ref)) })
+	if !found {
+		return nil
 	}
-	for _, d := range t.Drafts {
-		if d.Fault != nil || d.PerNode != nil {
-			continue
-		}
-		if size+d.Size > maxCatalog {
-			flush()
-		}
-		group, size = append(group, d), size+d.Size
-	}
-	flush()
+	return r.Drafts[i]
 }
 
-func newCatalog(drafts []*Draft) *v1alpha1.Catalog {
-	c := &v1alpha1.Catalog{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Catalog"},
-		Count:    int32(len(drafts)),
+// pack puts the drafts that are the same on every node into catalogs.
+func (r *Revision) pack() {
+	for _, t := range r.Targets {
+		var shared []*rendering
+		for _, d := range t.Drafts {
+			if d.Fault == nil && d.PerNode == nil {
+				shared = append(shared, &d.rendering)
+			}
+		}
+		t.Catalogs = packCatalogs(shared)
+		t.Refs = refsOf(t.Catalogs)
 	}
-	hashes := make([]string, len(drafts))
-	for i, d := range drafts {
-		c.Entries = append(c.Entries, d.Entry)
-		hashes[i] = d.Hash
-	}
-	c.Name = catalog.NameOf(hashes)
-	return c
 }

@@ -36,15 +36,24 @@ func (by drafter) bindSecrets(d *Draft, r v1alpha1.Resource) {
 		d.Fault = f
 		return
 	}
-	bound, err := by.bind(d.Entry, r, values...)
-	switch {
-	case err != nil:
-		d.Fault = fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)
-	case by.bindOnly:
-		d.Bound = bound
-	default:
-		d.PerNode = &perNodeEntry{secrets: origins, entry: d.Entry}
+	if d.Fault = by.bindValues(d, r, values); d.Fault == nil && !by.bindOnly {
+		d.PerNode = &perNodeEntry{secrets: origins, entry: d.Entry, written: r}
 	}
+}
+
+// bindValues checks that the type accepts the values of Secrets, unless it rejects the attributes of a restored resource anyway.
+func (by drafter) bindValues(d *Draft, r v1alpha1.Resource, values []resource.Secret) *fault.Fault {
+	if d.Bound == nil && by.stored != nil {
+		return nil
+	}
+	bound, err := by.bind(d.Entry, r, values...)
+	if err != nil {
+		return fault.New(v1alpha1.ReasonInvalidSpec, "%v", err)
+	}
+	if by.bindOnly {
+		d.Bound = bound
+	}
+	return nil
 }
 
 // unprotected returns a fault if nodes can have themselves selected by a targeting: anyone who broke into a node would

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -27,8 +28,11 @@ func (s Sealer) Seal(n *compiler.Node, ref v1alpha1.ResourceRef, attribute strin
 	if err != nil {
 		return want, err
 	}
-	value := s.Reader.Secret(from.KeyRef).Value
-	want.Value, err = seal.Seal(key, seal.Purpose{Node: n.Name, Ref: string(ref), Attribute: attribute}, value)
+	secret := s.Reader.Secret(from.KeyRef)
+	if !secret.Found {
+		return want, fmt.Errorf("%w: key %q of Secret %s/%s", compiler.ErrMissingSecret, from.Key, from.Namespace, from.Name)
+	}
+	want.Value, err = seal.Seal(key, seal.Purpose{Node: n.Name, Ref: string(ref), Attribute: attribute}, secret.Value)
 	return want, err
 }
 
