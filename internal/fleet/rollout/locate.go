@@ -1,0 +1,60 @@
+package rollout
+
+// A Spec describes the spec that the NodeCatalog of a node has, and what revisions give to the node as it is now: its facts may
+// have changed since the spec was written. Digests are "" where a revision cannot be assigned.
+type Spec struct {
+	Exists bool   // the node has a NodeCatalog with a spec
+	Digest string // of the spec that it has
+	// Revision is what the spec records as its origin, "" if it records nothing. Known says that this revision still exists.
+	Revision string
+	Known    bool
+	// Digests of the specs that the goal, the stable revision and, if it is known, Revision give to the node now.
+	Goal, Stable, Recorded string
+}
+
+// A Location is where a node stands between revisions.
+type Location struct {
+	Revision  string // that the node has, and from which it is served until it is admitted
+	Affected  bool   // the goal and the stable revision give it different specs, or it has neither
+	AtGoal    bool   // it has the goal
+	Abandoned bool   // it has neither the goal nor the stable revision: an abandoned target, or what another policy gave to it
+}
+
+// Locate returns where a node stands. A node without a spec gets the stable revision, which is proven, at once. A node whose
+// spec is the goal's has the goal, even if another policy gave it to the node. Otherwise a node has the revision that its spec
+// records, as long as that exists: it may have come from another policy, and stays there until it is admitted.
+func Locate(s State, n Spec) Location {
+	goal := s.Goal()
+	at := s.revision(n)
+	return Location{
+		Revision:  at,
+		Affected:  n.Goal != n.Stable || at != goal && at != s.Stable,
+		AtGoal:    at == goal,
+		Abandoned: at != goal && at != s.Stable,
+	}
+}
+
+func (s State) revision(n Spec) string {
+	switch {
+	case !n.Exists:
+		return s.equal(n.Stable, n, s.Stable)
+	case n.Digest == n.Goal && n.Goal != "":
+		return s.Goal()
+	case n.Known:
+		return s.equal(n.Recorded, n, n.Revision)
+	}
+	return s.equal(n.Stable, n, s.Stable)
+}
+
+// equal returns the goal or the stable revision if one of them gives the node a spec with this digest, else the other revision.
+func (s State) equal(digest string, n Spec, revision string) string {
+	switch digest {
+	case "":
+		return revision
+	case n.Goal:
+		return s.Goal()
+	case n.Stable:
+		return s.Stable
+	}
+	return revision
+}

@@ -1,0 +1,98 @@
+package policies
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// progress counts the nodes of a rollout, and adds a reason.
+func (o Outcome) progress(reason string) string {
+	if o.Status.Target == "" {
+		return reason
+	}
+	n := o.Status.Nodes
+	parts := []string{fmt.Sprintf("revision %s: %d of %s proven", v1alpha1.ShortRevision(o.Status.Target), n.Proven, text.Count(int(n.Affected), "affected node"))}
+	for _, p := range []struct {
+		n    int32
+		what string
+	}{{max(0, n.Admitted-n.Proven-n.Failed), "in progress"}, {n.Failed, "failed"}, {n.Excluded, "excluded"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	line := strings.Join(parts, ", ")
+	if failed := o.failed(); failed != "" {
+		line += " (" + failed + ")"
+	}
+	if reason != "" {
+		line += "; " + reason
+	}
+	return line
+}
+
+// failed names nodes that failed, with reasons.
+func (o Outcome) failed() string {
+	var all []string
+	for _, f := range o.Status.Failures {
+		line := f.Node + " " + f.Reason
+		if f.Message != "" {
+			line += ": " + text.Clip(text.FirstLine(f.Message), maxFailure)
+		}
+		all = append(all, line)
+	}
+	return text.ListOf(max(len(all), int(o.Status.Nodes.Failed)), all)
+}
+
+// maxFailure bounds the message of one node, in bytes.
+const maxFailure = 128
+
+func (o Outcome) halted() string {
+	n := o.Status.Nodes
+	return fmt.Sprintf("revision %s is halted: %d of %s failed, and maxFailed allows %d: %s; fix it in Git, raise maxFailed, or run kubectl fettle rollout undo %s",
+		v1alpha1.ShortRevision(o.Status.Target), n.Failed, text.Count(int(n.Admitted), "admitted node"), o.MaxFailed, o.failed(), o.Policy)
+}
+
+func (o Outcome) conflict() string {
+	verb := text.Plural(len(o.Conflicts), "is", "are")
+	return fmt.Sprintf("%s %s selected by %s, too, and %s not changed: %s; change spec.nodeSelector of one of them",
+		text.Count(len(o.Conflicts), "node"), verb, nameAll(o.ConflictWith), verb, text.List(o.Conflicts))
+}
+
+func (o Outcome) unproven() string {
+	n := o.Status.Nodes
+	line := fmt.Sprintf("revision %s: none of %s can try it", v1alpha1.ShortRevision(o.Status.Target), text.Count(int(n.Affected), "affected node"))
+	var all []string
+	for _, s := range o.Status.Samples {
+		all = append(all, s.Node+": "+text.Clip(text.FirstLine(s.Message), maxFailure))
+	}
+	if len(all) > 0 {
+		line += " (" + text.ListOf(max(len(all), int(n.Excluded)), all) + ")"
+	}
+	return line + "; it goes on when one can"
+}
+
+// pending says what comes after the target, "" for nothing.
+func (o Outcome) pending() string {
+	switch {
+	case o.Waits.Stops():
+		return o.Waits.Message
+	case o.Newest != "" && o.Newest != o.Status.Target && o.Aim != o.Status.Target:
+		return "revision " + v1alpha1.ShortRevision(o.Newest) + " comes next"
+	}
+	return ""
+}
+
+// rest says where the nodes are, and adds a remark.
+func (o Outcome) rest(remark string) string {
+	line := fmt.Sprintf("revision %s: rolled out to %s", v1alpha1.ShortRevision(o.Status.Stable), text.Count(int(o.Status.Nodes.Total), "node"))
+	if n := o.Status.Nodes.Excluded; n > 0 {
+		line += fmt.Sprintf(", %d excluded", n)
+	}
+	if remark != "" {
+		line += "; " + remark
+	}
+	return line
+}

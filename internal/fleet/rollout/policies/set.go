@@ -1,0 +1,89 @@
+// Package policies decides what RolloutPolicies say together: which policy takes a node, which revision a policy may roll out,
+// and what stops it. It also describes the state of a policy, as conditions and events.
+//
+// It is pure. What one policy does with its nodes is decided in the package rollout.
+package policies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// A Set is all RolloutPolicies at one time. The zero value has none.
+type Set struct {
+	sorted []*policy // by name
+	named  map[string]*policy
+}
+
+// policy is a RolloutPolicy whose spec is parsed.
+type policy struct {
+	*v1alpha1.RolloutPolicy
+	selector labels.Selector // nil if nodeSelector is invalid
+	window   *window         // nil for any time
+	// fault names an invalid field, its value and the fix. "" if the spec is valid.
+	fault string
+}
+
+// New returns the set of all RolloutPolicies. It changes none of them, and the set refers to them.
+func New(all []*v1alpha1.RolloutPolicy) *Set {
+	s := &Set{named: map[string]*policy{}}
+	for _, object := range all {
+		p := parse(object)
+		s.sorted, s.named[object.Name] = append(s.sorted, p), p
+	}
+	slices.SortFunc(s.sorted, func(a, b *policy) int { return strings.Compare(a.Name, b.Name) })
+	s.validateAfter()
+	return s
+}
+
+func parse(object *v1alpha1.RolloutPolicy) *policy {
+	p := &policy{RolloutPolicy: object}
+	selector, err := metav1.LabelSelectorAsSelector(object.Spec.NodeSelector)
+	if err != nil {
+		p.fault = fmt.Sprintf("spec.nodeSelector is invalid: %s: nodes that no other policy selects are not changed until it is fixed", text.Error(err))
+	} else {
+		p.selector = selector
+	}
+	if p.window, err = parseWindow(object.Spec.Window); err != nil {
+		p.fault = cmp.Or(p.fault, "spec.window: "+text.Error(err))
+	}
+	return p
+}
+
+// Empty reports whether there is no policy, so that changes reach all nodes at once.
+func (s *Set) Empty() bool { return len(s.sorted) == 0 }
+
+// Of returns the policy that takes a node with these labels, "" for none. If several select it, conflict has their names, without
+// the policy named default, which gives way to others. Such a node is moved by no policy, and keeps what it has. Neither is a node
+// that only a policy with an invalid nodeSelector could have selected; conflict names that policy.
+func (s *Set) Of(nodeLabels map[string]string) (name string, conflict []string) {
+	var selecting, invalid []string
+	for _, p := range s.sorted {
+		switch {
+		case p.Name == v1alpha1.DefaultRolloutPolicy:
+		case p.selector == nil:
+			invalid = append(invalid, p.Name)
+		case p.selector.Matches(labels.Set(nodeLabels)):
+			selecting = append(selecting, p.Name)
+		}
+	}
+	switch {
+	case len(selecting) == 1:
+		return selecting[0], nil
+	case len(selecting) > 1:
+		return "", selecting
+	case len(invalid) > 0:
+		return "", invalid
+	case s.named[v1alpha1.DefaultRolloutPolicy] != nil:
+		return v1alpha1.DefaultRolloutPolicy, nil
+	}
+	return "", nil
+}
