@@ -105,7 +105,7 @@ var _ = Describe("Argo CD's ConfigMap", func() {
 			kubectl(again...)
 			var cm corev1.ConfigMap
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: "argocd-cm"}, &cm)).To(Succeed())
-			Expect(cm.Data).To(And(HaveLen(3+len(v1alpha1.Resources())), HaveKey("url"), HaveKey("resource.customizations.health.fettle.dev_File")))
+			Expect(cm.Data).To(And(HaveLen(4+len(v1alpha1.Resources())), HaveKey("url"), HaveKey("resource.customizations.health.fettle.dev_RolloutPolicy"), HaveKey("resource.customizations.health.fettle.dev_File")))
 		}
 
 		By("kinds of external types have keys of their own, as in docs/gitops.md")
@@ -117,7 +117,7 @@ var _ = Describe("Argo CD's ConfigMap", func() {
 		kubectl("apply", "--server-side", "--field-manager=fettle", "-k", "../config/argocd")
 		var cm corev1.ConfigMap
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: "argocd-cm"}, &cm)).To(Succeed())
-		Expect(cm.Data).To(And(HaveLen(5+len(v1alpha1.Resources())), HaveKey("url")))
+		Expect(cm.Data).To(And(HaveLen(6+len(v1alpha1.Resources())), HaveKey("url")))
 		script, err := os.ReadFile("../config/argocd/health.lua")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cm.Data).To(HaveKeyWithValue("resource.customizations.health.types.fettle.dev_DNSZone", string(script)))

@@ -3,13 +3,13 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
@@ -18,14 +18,77 @@ import (
 // manager.
 const catalogGracePeriod = time.Hour
 
-// A catalogCollector deletes unused Catalogs, and remembers since when they are unused.
+// A catalogCollector deletes unused Catalogs and CatalogRevisions, and remembers since when they are unused.
 type catalogCollector struct {
 	client client.Client
-	unused map[string]time.Time // by name
+	unused map[string]time.Time // by name, which is the hash of the content of either
 }
 
-// collect deletes Catalogs that no node has or is to have, and returns when the next one is due.
-func (c *catalogCollector) collect(ctx context.Context, s *snapshot, compiled *compilation, now time.Time) (time.Duration, error) {
+// collect deletes CatalogRevisions that no policy and no node needs, and Catalogs that none of the others has and that no node has or is to
+// have. It returns when the next one is due.
+func (c *catalogCollector) collect(ctx context.Context, s *snapshot, d desired, now time.Time) (time.Duration, error) {
+	unused := map[string]time.Time{}
+	var expired []client.Object
+	var next limits.Wait
+	consider := func(o client.Object) {
+		unused[o.GetName()] = now
+		if since, known := c.unused[o.GetName()]; known {
+			unused[o.GetName()] = since
+		}
+		if left := unused[o.GetName()].Add(catalogGracePeriod).Sub(now); left > 0 {
+			next.Add(left)
+		} else {
+			expired = append(expired, o)
+		}
+	}
+	revisions := s.usedRevisions(d)
+	for name, o := range s.revisions {
+		if !revisions[name] {
+			consider(o)
+		}
+	}
+	used := s.usedCatalogs(d.compilation)
+	for name, o := range s.catalogs {
+		if !used[name] {
+			consider(o)
+		}
+	}
+	c.unused = unused
+	errs := each(len(expired), func(i int) error { return c.delete(ctx, expired[i]) })
+	if len(expired) > 0 {
+		ctrl.LoggerFrom(ctx).Info("deleted unused Catalogs and CatalogRevisions", "objects", len(expired))
+	}
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// usedRevisions returns the CatalogRevisions that policies name, and those that nodes have, with their parts.
+func (s *snapshot) usedRevisions(d desired) map[string]bool {
+	used := map[string]bool{}
+	add := func(names ...string) {
+		for _, name := range names {
+			for _, part := range s.partsOf(name) {
+				used[part] = true
+			}
+		}
+	}
+	add(d.newest.Name)
+	for _, p := range s.policies {
+		add(p.Spec.Revision, p.Status.Stable, p.Status.Target, p.Status.Pending)
+		for _, r := range p.Status.History {
+			add(r.Revision)
+		}
+	}
+	for _, n := range d.atPace {
+		if n.rollout != nil {
+			add(n.rollout.Revision)
+		}
+	}
+	return used
+}
+
+// usedCatalogs returns the Catalogs that nodes have or are to have, and those of all CatalogRevisions: one that is about to be deleted may
+// be named again until then.
+func (s *snapshot) usedCatalogs(compiled *compilation) map[string]bool {
 	used := map[string]bool{}
 	for name := range compiled.Catalogs {
 		used[name] = true
@@ -35,32 +98,13 @@ func (c *catalogCollector) collect(ctx context.Context, s *snapshot, compiled *c
 			used[shared.Name] = true
 		}
 	}
-	unused := map[string]time.Time{}
-	var expired []*v1alpha1.Catalog
-	var next limits.Wait
-	for name, o := range s.catalogs {
-		if used[name] {
-			continue
-		}
-		unused[name] = now
-		if since, known := c.unused[name]; known {
-			unused[name] = since
-		}
-		if left := unused[name].Add(catalogGracePeriod).Sub(now); left > 0 {
-			next.Add(left)
-		} else {
-			expired = append(expired, o)
-		}
+	for name := range s.revisions {
+		maps.Copy(used, s.catalogsOf(name))
 	}
-	c.unused = unused
-	errs := each(len(expired), func(i int) error { return c.delete(ctx, expired[i]) })
-	if len(expired) > 0 {
-		ctrl.LoggerFrom(ctx).Info("deleted unused Catalogs", "catalogs", len(expired))
-	}
-	return time.Duration(next), errors.Join(errs...)
+	return used
 }
 
-func (c *catalogCollector) delete(ctx context.Context, o *v1alpha1.Catalog) error {
-	err := c.client.Delete(ctx, &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}, client.Preconditions{UID: &o.UID})
-	return wrap(client.IgnoreNotFound(err), "cannot delete Catalog "+o.Name)
+func (c *catalogCollector) delete(ctx context.Context, o client.Object) error {
+	err := c.client.Delete(ctx, o.DeepCopyObject().(client.Object), client.Preconditions{UID: new(o.GetUID())})
+	return wrap(client.IgnoreNotFound(err), fmt.Sprintf("cannot delete %T %s", o, o.GetName()))
 }

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -26,17 +28,19 @@ import (
 
 // A compilation is the desired state of the fleet. It is immutable.
 type compilation struct {
-	compiler.Result
+	compiler.Result // of the newest revision
+	revised
 	problems    map[v1alpha1.ResourceRef][]compiler.Problem
 	generations map[v1alpha1.ResourceRef]int64
 	removals    map[v1alpha1.ResourceRef]bool // resources that are being deleted, and compiled as absent
+	policies    []string                      // names of the RolloutPolicies
 	types       []externalkinds.Type
 	edits       deselection.Edits
 	reassignAt  time.Time      // when a silent node has stopped acting for resources of Remote types; zero for never
 	base        *planning.Base // what plans are compared with
 }
 
-// vanished reports whether a resource or an ExternalType is missing that was there in this compilation, which a manager that has not
+// vanished reports whether a resource, a RolloutPolicy or an ExternalType is missing that was there in this compilation, which a manager that has not
 // compiled yet cannot tell.
 func (c *compilation) vanished(s *snapshot) bool {
 	if c == nil {
@@ -44,6 +48,11 @@ func (c *compilation) vanished(s *snapshot) bool {
 	}
 	for ref := range c.generations {
 		if s.live[ref] == nil {
+			return true
+		}
+	}
+	for _, name := range c.policies {
+		if !slices.ContainsFunc(s.policies, func(p *v1alpha1.RolloutPolicy) bool { return p.Name == name }) {
 			return true
 		}
 	}
@@ -63,8 +72,9 @@ type catalogCompiler struct {
 	heartbeats   *heartbeat.Monitor
 	maxPercent   int // of the nodes that may fall silent at once before others stop taking over from them
 
-	sources  *sources.Sources
-	compiler *compiler.Compiler
+	sources   *sources.Sources
+	compiler  *compiler.Compiler
+	revisions *revisionStore
 }
 
 // compile compiles what a reconciliation has gathered, given the newest known specs of all NodeCatalogs. last is the compilation before,
@@ -82,14 +92,17 @@ func (c *catalogCompiler) compile(ctx context.Context, sc *scope, specs map[stri
 		Kinds: slices.Concat(c.kinds, sc.external.Kinds), External: sc.external.External, Refused: sc.external.Refused,
 		ConfigMap: reader.ConfigMap, Secret: reader.Secret, Seal: seals.Seal,
 	}
-	result := c.compiler.Compile(input)
-	if err := reader.Close(); err != nil {
-		return nil, fmt.Errorf("cannot compile: %w", err)
+	result, revised, err := c.revise(ctx, sc, specs, input)
+	if closed := reader.Close(); err != nil || closed != nil {
+		return nil, fmt.Errorf("cannot compile: %w", errors.Join(err, closed))
 	}
 	next = &compilation{
-		Result: result, problems: map[v1alpha1.ResourceRef][]compiler.Problem{},
+		Result: result, revised: revised, problems: map[v1alpha1.ResourceRef][]compiler.Problem{},
 		generations: make(map[v1alpha1.ResourceRef]int64, len(live)), removals: map[v1alpha1.ResourceRef]bool{},
-		types: sc.external.Types, edits: last.editsAfter(live), reassignAt: reassignAt, base: planBase(input, result, sc.external.Types),
+		types: sc.external.Types, edits: last.editsAfter(live), reassignAt: reassignAt, base: planBase(input, result, revised, sc.external.Types),
+	}
+	for _, p := range sc.policies {
+		next.policies = append(next.policies, p.Name)
 	}
 	for _, p := range result.Problems {
 		next.problems[p.Ref] = append(next.problems[p.Ref], p)
@@ -105,6 +118,46 @@ func (c *catalogCompiler) compile(ctx context.Context, sc *scope, specs map[stri
 	span.Count("problems", len(next.Problems))
 	c.metrics.compile.Observe(c.clock.Since(begin).Seconds())
 	return next, nil
+}
+
+// revise compiles the newest revision and, with RolloutPolicies, what older ones give to nodes that have them or may get them.
+func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[string]spec, in compiler.Input) (compiler.Result, revised, error) {
+	set := policies.New(sc.policies)
+	if set.Empty() {
+		c.revisions.known = nil
+		return c.compiler.Compile(in), revised{}, nil
+	}
+	nodes, draft := c.compiler.Nodes(in.Nodes), c.compiler.Draft(in)
+	known := revised{assigned: map[string]map[string]*compiler.NodeResult{}, changed: map[[2]string]map[v1alpha1.ResourceRef]bool{}}
+	if base := set.Completed(); base != "" {
+		restored, err := c.revisions.restore(ctx, c.compiler, in, sc, []string{base})
+		if err != nil {
+			return compiler.Result{}, revised{}, err
+		}
+		if restored[base] != nil {
+			known.base = restored[base]
+			draft, known.kept = nodes.KeepFrom(draft, known.base, in.Seal)
+		}
+	}
+	known.newest = draft.Store()
+	needed := neededRevisions(sc, specs, set, known.newest.Name)
+	older, err := c.revisions.restore(ctx, c.compiler, in, sc, slices.Sorted(maps.Keys(needed)))
+	if err != nil {
+		return compiler.Result{}, revised{}, err
+	}
+	if sc.external.HasRemote() {
+		nodes.Place(append([]*compiler.Revision{draft}, slices.Collect(maps.Values(older))...)...)
+	}
+	result := nodes.Assign(draft, nil, in.Seal)
+	for name, r := range older {
+		assigned := nodes.Assign(r, needed[name], in.Seal)
+		known.assigned[name] = assigned.Nodes
+		maps.Copy(result.Catalogs, assigned.Catalogs)
+	}
+	known.stored = older
+	known.stored[known.newest.Name] = draft
+	c.revisions.known = known.stored
+	return result, known, nil
 }
 
 // editsAfter returns the edits up to these resources.

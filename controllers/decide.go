@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,7 +21,16 @@ import (
 // desired is what nodes are to have: the last compilation, which is nil before the first one, and what of it they don't get yet.
 type desired struct {
 	*compilation
+	paced
 	holds
+}
+
+// want returns the desired state of a compiled node: of the newest revision, unless a rollout gives it another one.
+func (d desired) want(node string) *compiler.NodeResult {
+	if at, isPaced := d.atPace[node]; isPaced {
+		return at.want
+	}
+	return d.Nodes[node]
 }
 
 // holds are the updates that the deselection budget does not allow.
@@ -41,14 +51,21 @@ type decision struct {
 
 // An update is a NodeCatalog that is not the desired one.
 type update struct {
-	node   *metav1.PartialObjectMetadata
+	node   *corev1.Node
 	want   *compiler.NodeResult
 	has    *v1alpha1.NodeCatalog // nil if it is to be created
 	before spec                  // of has
 	diff   contents.Diff         // of before and want
+	// rollout is what the spec is made from, to be written with it; nil without a policy.
+	rollout *v1alpha1.NodeRollout
 	// cleanup is the list of pending clean-ups to be written.
 	cleanup []v1alpha1.CleanupRef
 	mark    mark // to be written
+}
+
+// moves reports whether the update gives the node another revision.
+func (u update) moves() bool {
+	return u.has != nil && u.rollout != nil && (u.before.Rollout == nil || u.before.Rollout.Revision != u.rollout.Revision)
 }
 
 // A history is what a decision depends on besides the cluster and the compilation.
@@ -59,13 +76,14 @@ type history struct {
 	refusals   limits.Refusals
 }
 
-// decide decides which nodes get what of a compilation: those whose spec differs, unless the API server has just rejected it, or the
-// deselection budget holds it.
-func decide(sc *scope, specs map[string]spec, compiled *compilation, h history) decision {
-	d := decision{desired: desired{compilation: compiled}, before: h.holds}
-	all, inSync := planUpdates(sc, specs, compiled, h)
+// decide decides which nodes get what of a compilation, at the pace of rollouts: those whose spec differs, unless the API server has just
+// rejected it, or the deselection budget holds it.
+func decide(sc *scope, specs map[string]spec, next desired, h history) decision {
+	d := decision{desired: next, before: h.holds}
+	compiled := next.compilation
+	all, inSync := planUpdates(sc, specs, next, h)
 	d.inSync = inSync
-	losses := planRemovals(sc, compiled, all, h)
+	losses := planRemovals(sc, next, all, h)
 	f := deselection.Input{Now: h.now, Nodes: len(sc.nodeCatalogs), MaxPercent: h.maxPercent, UID: compiled.edits.UID}
 	if sc.fleet != nil {
 		f.Confirmation = sc.fleet.Annotations[v1alpha1.AnnotationConfirmDeselection]
@@ -86,10 +104,14 @@ func decide(sc *scope, specs map[string]spec, compiled *compilation, h history) 
 }
 
 // planUpdates returns the nodes whose spec is not the desired one, by name, and those whose spec is.
-func planUpdates(sc *scope, specs map[string]spec, compiled *compilation, h history) (updates []update, inSync []string) {
-	for _, node := range slices.Sorted(maps.Keys(compiled.Nodes)) {
-		u := update{node: sc.nodes[node], want: compiled.Nodes[node], has: sc.nodeCatalogs[node], before: specs[node], mark: mark{fleetDisabled: sc.disabled}}
+func planUpdates(sc *scope, specs map[string]spec, next desired, h history) (updates []update, inSync []string) {
+	for _, node := range slices.Sorted(maps.Keys(next.Nodes)) {
+		u := update{
+			node: sc.nodes[node], want: next.want(node), has: sc.nodeCatalogs[node], before: specs[node],
+			rollout: next.atPace[node].rollout, mark: mark{fleetDisabled: sc.disabled},
+		}
 		switch {
+		case u.node == nil: // it is gone since the compilation
 		case u.has != nil && u.before.matches(u.want):
 			inSync = append(inSync, node)
 		case !h.refusals.BackingOff(node, u.want.Digest, h.now):
@@ -101,8 +123,8 @@ func planUpdates(sc *scope, specs map[string]spec, compiled *compilation, h hist
 
 // planRemovals completes the updates with what they remove and with the pending clean-ups, and returns what nodes would lose because
 // they changed.
-func planRemovals(sc *scope, compiled *compilation, updates []update, h history) (losses []deselection.Loss) {
-	differ, finalized := contents.Differ{Entries: sc.entries(compiled)}, cleanup.Finalized(sc.live, sc.deleting)
+func planRemovals(sc *scope, next desired, updates []update, h history) (losses []deselection.Loss) {
+	differ, finalized := contents.Differ{Entries: sc.entries(next.compilation)}, cleanup.Finalized(sc.live, sc.deleting)
 	for i := range updates {
 		u := &updates[i]
 		if u.has == nil {
@@ -111,12 +133,20 @@ func planRemovals(sc *scope, compiled *compilation, updates []update, h history)
 		u.diff = differ.Diff(u.before.NodeCatalogSpec, u.want.Spec)
 		removed := slices.DeleteFunc(appliedBefore(u.diff.Removed, u.before.NodeCatalogSpec), sc.isRemote) // nodes remove none of these
 		u.cleanup = planCleanup(*u, removed, finalized, &differ)
-		removed = slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !compiled.edits.Unedited(ref, u.before.inSync) })
-		if len(removed) > 0 {
-			losses = append(losses, h.loss(*u, removed))
+		if own := ownLosses(*u, removed, next, &differ); len(own) > 0 {
+			losses = append(losses, h.loss(*u, own))
 		}
 	}
 	return losses
+}
+
+// ownLosses returns what an update removes because the node changed, and not because somebody edited resources. With a rollout, that is what
+// the revision that the node has does not give it any more.
+func ownLosses(u update, removed []v1alpha1.ResourceRef, next desired, differ *contents.Differ) []v1alpha1.ResourceRef {
+	if at, isPaced := next.atPace[u.node.Name]; isPaced {
+		return slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return differ.Contains(at.base.Spec, ref) })
+	}
+	return slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !next.edits.Unedited(ref, u.before.inSync) })
 }
 
 // planCleanup returns the pending clean-ups: of what the update removes, and of what the node has

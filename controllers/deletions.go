@@ -77,7 +77,7 @@ func waitingRemoval(d desired, nodes map[string]node, ref v1alpha1.ResourceRef) 
 func unsettledNodes(nodes map[string]node) []node {
 	all := []node{}
 	for _, n := range nodes {
-		if nc := n.Reported; nc != nil && (n.Progress.All || n.Progress.Some != nil || len(nc.Status.Resources) > 0 || nc.Status.Omitted > 0) {
+		if nc := n.Reported; nc != nil && (n.Progress.All || n.Progress.Some != nil || n.Waiting != nil || len(nc.Status.Resources) > 0 || nc.Status.Omitted > 0) {
 			all = append(all, n)
 		}
 	}
@@ -96,7 +96,7 @@ func (n node) cleanupState(o v1alpha1.Resource, differ *contents.Differ) nodesta
 		held = n.Held
 	}
 	return cleanup.State(ref, cleanup.Observation{
-		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: held,
+		Status: n.Reported.Status, Progress: n.Progress, Silent: n.Silent, Held: held, Waiting: n.Waiting,
 		Had: has || slices.Contains(n.spec.Cleanup, v1alpha1.CleanupRef{Ref: ref, UID: o.GetUID()}),
 	})
 }
@@ -111,7 +111,7 @@ func planDeselected(sc *scope, d desired, nodes map[string]node) map[v1alpha1.Re
 		}
 		for _, ref := range n.removed(&differ) {
 			o := sc.live[ref]
-			if o == nil || !o.GetTargeting().DeletionPolicy.Acts() || sc.isRemote(ref) || differ.Contains(n.Desired.Spec, ref) {
+			if o == nil || !o.GetTargeting().DeletionPolicy.Acts() || sc.isRemote(ref) || differ.Contains(d.Nodes[name].Spec, ref) {
 				continue
 			}
 			if all[ref] == nil {
@@ -130,6 +130,9 @@ func (n node) removed(differ *contents.Differ) (refs []v1alpha1.ResourceRef) {
 	}
 	if !n.spec.matches(n.Desired) {
 		refs = append(refs, appliedBefore(differ.Diff(n.spec.NodeCatalogSpec, n.Desired.Spec).Removed, n.spec.NodeCatalogSpec)...)
+	}
+	if n.Waiting != nil {
+		refs = append(refs, n.Waiting.Removed...)
 	}
 	slices.Sort(refs)
 	return slices.Compact(refs)

@@ -24,9 +24,11 @@ import (
 // A snapshot is what the caches hold when a reconciliation begins. Its objects are the
 // caches' own and must not be changed.
 type snapshot struct {
-	nodes        map[string]*metav1.PartialObjectMetadata
+	nodes        map[string]*corev1.Node
 	nodeCatalogs map[string]*v1alpha1.NodeCatalog // of existing nodes only, by name
 	catalogs     map[string]*v1alpha1.Catalog
+	policies     []*v1alpha1.RolloutPolicy
+	revisions    map[string]*v1alpha1.CatalogRevision
 	live         map[v1alpha1.ResourceRef]v1alpha1.Resource // of all kinds
 	deleting     []v1alpha1.Resource
 	external     *externalkinds.Snapshot
@@ -40,35 +42,39 @@ type gatherer struct {
 }
 
 func (g gatherer) gather(ctx context.Context, now time.Time) (*snapshot, error) {
-	nodes, catalogs, nodeCatalogs, fleets := nodeMetadata(), &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}, &v1alpha1.FleetList{}
-	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs, fleets} {
+	nodes, catalogs, nodeCatalogs, fleets := &corev1.NodeList{}, &v1alpha1.CatalogList{}, &v1alpha1.NodeCatalogList{}, &v1alpha1.FleetList{}
+	policies, revisions := &v1alpha1.RolloutPolicyList{}, &v1alpha1.CatalogRevisionList{}
+	for _, list := range []client.ObjectList{nodes, catalogs, nodeCatalogs, fleets, policies, revisions} {
 		if err := g.list(ctx, list); err != nil {
 			return nil, err
 		}
 	}
-	s := &snapshot{
-		nodes:        make(map[string]*metav1.PartialObjectMetadata, len(nodes.Items)),
-		nodeCatalogs: make(map[string]*v1alpha1.NodeCatalog, len(nodeCatalogs.Items)),
-		catalogs:     make(map[string]*v1alpha1.Catalog, len(catalogs.Items)),
-		live:         map[v1alpha1.ResourceRef]v1alpha1.Resource{},
+	s := &snapshot{nodes: byName(nodes.Items), catalogs: byName(catalogs.Items), revisions: byName(revisions.Items), live: map[v1alpha1.ResourceRef]v1alpha1.Resource{}}
+	for i := range policies.Items {
+		s.policies = append(s.policies, &policies.Items[i])
 	}
-	for i := range fleets.Items {
-		s.fleet = &fleets.Items[i] // there is only one
+	for _, fleet := range byName(fleets.Items) {
+		s.fleet = fleet // there is only one
 	}
-	for i := range nodes.Items {
-		s.nodes[nodes.Items[i].Name] = &nodes.Items[i]
-	}
-	for i := range catalogs.Items {
-		s.catalogs[catalogs.Items[i].Name] = &catalogs.Items[i]
-	}
-	for i := range nodeCatalogs.Items {
-		nc := &nodeCatalogs.Items[i]
-		// The garbage collector deletes the NodeCatalog of a Node that is gone or was replaced.
-		if node := s.nodes[nc.Name]; node != nil && ownedBy(nc, node.UID) {
-			s.nodeCatalogs[nc.Name] = nc
-		}
-	}
+	// The garbage collector deletes the NodeCatalog of a Node that is gone or was replaced.
+	s.nodeCatalogs = byName(nodeCatalogs.Items)
+	maps.DeleteFunc(s.nodeCatalogs, func(name string, nc *v1alpha1.NodeCatalog) bool {
+		return s.nodes[name] == nil || !ownedBy(nc, s.nodes[name].UID)
+	})
 	return s, g.gatherResources(ctx, s, now)
+}
+
+// byName returns the items of a list by name, which share its memory.
+func byName[T any, O interface {
+	*T
+	metav1.Object
+}](items []T) map[string]O {
+	all := make(map[string]O, len(items))
+	for i := range items {
+		o := O(&items[i])
+		all[o.GetName()] = o
+	}
+	return all
 }
 
 func (g gatherer) gatherResources(ctx context.Context, s *snapshot, now time.Time) error {
@@ -108,12 +114,6 @@ func (s *snapshot) add(res v1alpha1.Resource) {
 
 func (g gatherer) list(ctx context.Context, list client.ObjectList) error {
 	return wrap(g.client.List(ctx, list, client.UnsafeDisableDeepCopy), fmt.Sprintf("cannot list %T", list))
-}
-
-func nodeMetadata() *metav1.PartialObjectMetadataList {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	return list
 }
 
 // removals returns the resources of Remote types that nodes are to remove because they are being deleted.
@@ -177,6 +177,6 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 	return true
 }
 
-func nodeAsOwner(node *metav1.PartialObjectMetadata) []metav1.OwnerReference {
+func nodeAsOwner(node *corev1.Node) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +70,7 @@ func (w *watcher) checkHeartbeats(ctx context.Context) (changed bool) {
 func (w *watcher) probeAPIServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return w.live.List(ctx, nodeMetadata(), client.Limit(1))
+	return w.live.List(ctx, &corev1.NodeList{}, client.Limit(1))
 }
 
 // observeLeases reads the Leases from the API server, and reports whether a silent node is heard again: a watch that was interrupted

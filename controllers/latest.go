@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,9 +48,17 @@ func (r *Reconciler) PlanBase(ctx context.Context) (*planning.Base, error) {
 	return &base, nil
 }
 
-// planBase returns what the next plans are compared with.
-func planBase(in compiler.Input, result compiler.Result, types []externalkinds.Type) *planning.Base {
-	base := &planning.Base{Input: in, Result: result}
+// setBase sets what the next plans are compared with: the newest revision. Nodes that are to have another one cannot answer.
+func (l *latest) setBase(d desired) {
+	base := *d.base
+	base.Waiting = d.waiting(d.compilation)
+	l.base.Store(&base)
+}
+
+// planBase returns what plans are compared with, as far as rollouts don't matter.
+func planBase(in compiler.Input, result compiler.Result, known revised, types []externalkinds.Type) *planning.Base {
+	base := &planning.Base{Input: in, Result: result, Keep: known.base}
+	base.Result.Problems = slices.Concat(result.Problems, compiler.KeptProblems(known.kept))
 	base.Input.ConfigMap, base.Input.Secret, base.Input.Seal = nil, nil, nil // these belong to the compilation
 	for _, t := range types {
 		base.Types = append(base.Types, t.ExternalType)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -55,7 +56,7 @@ func (l *leases) reconcile(ctx context.Context, s *snapshot) (time.Duration, err
 	})
 }
 
-func (l *leases) create(ctx context.Context, node *metav1.PartialObjectMetadata) error {
+func (l *leases) create(ctx context.Context, node *corev1.Node) error {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: node.Name, OwnerReferences: nodeAsOwner(node)},
 		Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: new(int32(l.duration / time.Second))},

@@ -234,11 +234,12 @@ var _ = Describe("The manifests", func() {
 		kinds := regexp.MustCompile(` fettle\.dev/(\w+s)(/status)?$`)
 		isKind := func(right string) bool {
 			m := kinds.FindStringSubmatch(right)
-			return m != nil && !slices.Contains([]string{"catalogs", "nodecatalogs", "externaltypes", "fleets"}, m[1])
+			return m != nil && !slices.Contains([]string{"catalogs", "catalogrevisions", "nodecatalogs", "externaltypes", "fleets", "rolloutpolicies"}, m[1])
 		}
 		manager := rights(all, "fettle-manager")
 		Expect(slices.DeleteFunc(slices.Clone(manager), isKind)).To(ConsistOf(
-			"create list patch watch fettle.dev/nodecatalogs", "create delete list watch fettle.dev/catalogs",
+			"create list patch watch fettle.dev/nodecatalogs", "create delete get list watch fettle.dev/catalogs",
+			"create delete list watch fettle.dev/catalogrevisions", "create list watch fettle.dev/rolloutpolicies", "update fettle.dev/rolloutpolicies/status",
 			"create list watch fettle.dev/fleets", "patch fettle.dev/fleets/status",
 			"list watch fettle.dev/externaltypes", "patch fettle.dev/externaltypes/status",
 			"list patch watch types.fettle.dev/*", "get list watch apiextensions.k8s.io/customresourcedefinitions",

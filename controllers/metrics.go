@@ -16,6 +16,9 @@ type Metrics struct {
 	droppedEvents, reconcileErrors prometheus.Counter
 	resources, nodes               *prometheus.GaugeVec
 	compile, publish               prometheus.Histogram
+	rolloutHalted, rolloutUnused   *prometheus.GaugeVec // by policy
+	rolloutAge                     *prometheus.GaugeVec // by policy
+	rolloutNodes                   *prometheus.GaugeVec // by policy and state
 	// of the last 24 hours
 	driftedNodes, driftedResources, uncorrectedDrift prometheus.Gauge
 
@@ -45,6 +48,18 @@ func NewMetrics(in prometheus.Registerer) *Metrics {
 		publish: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "fettle_publish_duration_seconds", Help: "Duration of writing all Catalogs and NodeCatalogs that a compilation changed.", Buckets: buckets,
 		}),
+		rolloutHalted: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_rollout_halted", Help: "1 while the rollout of a RolloutPolicy is halted because too many nodes failed, else 0.",
+		}, []string{"policy"}),
+		rolloutUnused: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_rollout_window_unused", Help: "1 while a change waits and the last window of its RolloutPolicy passed without a node that got it, else 0.",
+		}, []string{"policy"}),
+		rolloutAge: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_rollout_target_seconds", Help: "Time since the rollout of the present target of a RolloutPolicy started, 0 at rest.",
+		}, []string{"policy"}),
+		rolloutNodes: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "fettle_rollout_nodes", Help: "Nodes of a RolloutPolicy by their state in its rollout: total, affected, admitted, proven, failed or excluded.",
+		}, []string{"policy", "state"}),
 		driftedNodes: with.NewGauge(prometheus.GaugeOpts{
 			Name: "fettle_fleet_drifted_nodes", Help: "Nodes on which resources drifted in the last 24 hours.",
 		}),

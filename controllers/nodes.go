@@ -23,11 +23,11 @@ type nodeTracker struct {
 	records    drift.Records
 }
 
-// track records what a decision changes for nodes. last is the compilation before, nil if there is none.
-func (t *nodeTracker) track(last *compilation, d decision) {
+// track records what a decision changes for nodes. last is what was desired before it.
+func (t *nodeTracker) track(last desired, d decision) {
 	t.progress.Retain(func(node string) bool { return d.Nodes[node] != nil })
-	if last != nil {
-		t.trackChanges(last, d.compilation)
+	if last.compilation != nil {
+		t.trackChanges(last, d.desired)
 	}
 	// A manager that starts would else take all of a spec that a held node keeps for unapplied.
 	for _, u := range d.held {
@@ -38,17 +38,17 @@ func (t *nodeTracker) track(last *compilation, d decision) {
 }
 
 // trackChanges records what the next desired spec of each node changes.
-func (t *nodeTracker) trackChanges(last, next *compilation) {
+func (t *nodeTracker) trackChanges(last, next desired) {
 	differ := contents.Differ{Entries: func(name string) []v1alpha1.CatalogEntry {
-		for _, c := range []*compilation{next, last} {
+		for _, c := range []*compilation{next.compilation, last.compilation} {
 			if found := c.Catalogs[name]; found != nil {
 				return found.Entries
 			}
 		}
 		return nil
 	}}
-	for name, is := range next.Nodes {
-		if was := last.Nodes[name]; was != nil && was.Digest != is.Digest {
+	for name := range next.Nodes {
+		if was, is := last.want(name), next.want(name); was != nil && was.Digest != is.Digest {
 			t.progress.Changed(name, is.Digest, differ.Diff(was.Spec, is.Spec).Changed)
 		}
 	}
@@ -58,9 +58,10 @@ func (t *nodeTracker) trackChanges(last, next *compilation) {
 func (t *nodeTracker) observe(sc *scope, d desired, published *publisher, now time.Time) map[string]node {
 	t.records.Retain(func(node string) bool { return sc.nodeCatalogs[node] != nil })
 	all := make(map[string]node, len(d.Nodes))
-	for name, want := range d.Nodes {
+	for name := range d.Nodes {
+		want := d.want(name)
 		n := node{Node: nodestatus.Node{
-			Name: name, Desired: want, Progress: nodestatus.Progress{All: true},
+			Name: name, Desired: want, Waiting: d.atPace[name].waiting, Progress: nodestatus.Progress{All: true},
 			Silent: t.heartbeats.Silent(name), Held: d.marks[name], Refused: published.refusals.Error(name),
 		}}
 		if nc := sc.nodeCatalogs[name]; nc != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -93,12 +95,16 @@ func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.N
 	if u.has == nil {
 		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
 		u.mark.set(&nc.Spec)
+		nc.Spec.Rollout = u.rollout
 		if err := p.client.Create(ctx, nc); err != nil {
 			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}
 		return nc, nil
 	}
 	if err := p.client.Patch(ctx, nc, specPatch(u)); err != nil {
+		if u.moves() && apierrors.IsConflict(err) {
+			return nil, nil
+		}
 		return nil, wrap(client.IgnoreNotFound(err), "cannot patch NodeCatalog "+nc.Name)
 	}
 	return nc, nil
@@ -112,7 +118,7 @@ func (p *publisher) recordResult(ctx context.Context, u update, nc *v1alpha1.Nod
 		p.refusals.Accepted(u.node.Name)
 		if nc != nil {
 			now := spec{u.want.Spec, nc.UID, nc.Generation, nc.Generation, u.want.Digest, nc.Spec.Noop, revision, u.has != nil}
-			now.Cleanup = u.cleanup
+			now.Cleanup, now.Rollout = u.cleanup, u.rollout
 			u.mark.set(&now.NodeCatalogSpec)
 			p.specs.recordWrite(u.node.Name, u.before, now)
 			p.announceHold(nc, u.before.Held)
@@ -137,6 +143,14 @@ func (p *publisher) announceRefusal(ctx context.Context, node string, err error)
 	})
 }
 
+// wholeRollout returns all fields of a value, empty ones too: a merge patch would keep the old ones.
+func wholeRollout(r *v1alpha1.NodeRollout) any {
+	if r == nil {
+		return nil
+	}
+	return map[string]any{"policy": r.Policy, "revision": r.Revision, "since": r.Since}
+}
+
 // announceHolds logs how many nodes are held, and records an event on the Fleet if that begins or ends.
 func (p *publisher) announceHolds(ctx context.Context, fleet *v1alpha1.Fleet, d decision) {
 	is, was := d.hold, d.before.hold
@@ -158,6 +172,9 @@ func (p *publisher) announceHolds(ctx context.Context, fleet *v1alpha1.Fleet, d 
 
 // specPatch replaces the lists of a spec that differ. Empty lists are written out, since a merge
 // patch would keep the old ones. noop and disabled are left to people.
+//
+// A node is moved to another revision only if nobody else has changed its NodeCatalog: a manager that is no longer the leader, and has yet
+// to notice, must not undo what the next one does.
 func specPatch(u update) mergePatch {
 	before, now, patch := u.before, u.want.Spec, map[string]any{}
 	if !slices.Equal(before.Catalogs, now.Catalogs) {
@@ -172,7 +189,14 @@ func specPatch(u update) mergePatch {
 	if !slices.Equal(before.Cleanup, u.cleanup) {
 		patch["cleanup"] = u.cleanup
 	}
+	if !apiequality.Semantic.DeepEqual(before.Rollout, u.rollout) {
+		patch["rollout"] = wholeRollout(u.rollout)
+	}
 	maps.Copy(patch, u.mark.patch(before.NodeCatalogSpec))
 	// One empty entry drops all managed fields, which grow with what agents write.
-	return mergePatch{"spec": patch, "metadata": map[string]any{"managedFields": []any{map[string]any{}}}}
+	metadata := map[string]any{"managedFields": []any{map[string]any{}}}
+	if u.moves() {
+		metadata["resourceVersion"] = u.has.ResourceVersion
+	}
+	return mergePatch{"spec": patch, "metadata": metadata}
 }

@@ -39,7 +39,10 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 // +kubebuilder:rbac:groups=fettle.dev,resources=nodecatalogs,verbs=list;watch;create;patch
-// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=catalogrevisions,verbs=list;watch;create;delete
+// +kubebuilder:rbac:groups=fettle.dev,resources=rolloutpolicies,verbs=list;watch
+// +kubebuilder:rbac:groups=fettle.dev,resources=rolloutpolicies/status,verbs=update
 // +kubebuilder:rbac:groups=fettle.dev,resources=fleets,verbs=list;watch;create
 // +kubebuilder:rbac:groups=fettle.dev,resources=fleets/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
@@ -91,6 +94,7 @@ type Reconciler struct {
 	gatherer    gatherer
 	definitions definitions
 	compiler    catalogCompiler
+	rollouts    rollouts
 	publisher   publisher
 	collector   catalogCollector
 	leases      leases
@@ -120,9 +124,11 @@ func New(o Options) *Reconciler {
 	}
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
 	r.gatherer = gatherer{client: o.Client, external: external}
+	store := &revisionStore{client: o.Client, live: o.Live}
+	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats}}
 	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
-		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{},
+		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{}, revisions: store,
 	}
 	r.leases = leases{client: o.Client, clock: o.Clock, heartbeats: r.Heartbeats, duration: cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)}
 	r.nodes = nodeTracker{heartbeats: r.Heartbeats}
@@ -178,25 +184,41 @@ func (r *Reconciler) reconcile(ctx context.Context, due bool) (time.Duration, er
 		return wait, nil
 	}
 	var all results
-	desired := r.desired
-	if due || sc.uninstall.ended {
-		ctx, span := r.traces.Start(ctx, "reconcile")
-		specs := r.publisher.specs.newest(sc.nodeCatalogs)
-		compiled, err := r.compiler.compile(ctx, sc, specs, desired.compilation)
-		if err != nil {
-			span.End(err)
-			return 0, err
-		}
-		decided := r.decide(sc, specs, compiled)
-		unpublished := r.publisher.publish(ctx, sc, decided)
-		span.End(unpublished)
-		all.add(0, unpublished)
-		desired = decided.desired
+	if err := r.update(ctx, sc, due || sc.uninstall.ended, &all); err != nil {
+		return 0, err
 	}
+	desired := r.desired
 	all.add(r.scheduleCompilation(sc, desired), nil)
 	r.maintain(ctx, sc, desired, &all)
 	r.report(ctx, sc, desired, &all)
 	return all.wait(), errors.Join(all.errs...)
+}
+
+// update compiles if that is due, advances rollouts, and publishes what either changes.
+func (r *Reconciler) update(ctx context.Context, sc *scope, due bool, all *results) (err error) {
+	compiled, specs := r.desired.compilation, r.publisher.specs.newest(sc.nodeCatalogs)
+	var unpublished error
+	if due {
+		var span *traces.Span
+		ctx, span = r.traces.Start(ctx, "reconcile")
+		defer func() { span.End(cmp.Or(err, unpublished)) }()
+		if compiled, err = r.compiler.compile(ctx, sc, specs, compiled); err != nil {
+			return err
+		}
+	}
+	paced := r.desired.paced
+	if !sc.uninstall.inProgress() {
+		next, wait, err := r.rollouts.advance(ctx, sc, specs, compiled)
+		all.add(wait, err)
+		paced = next
+	}
+	if !due && paced.sameAs(r.desired.paced) && !paced.outstanding(specs, r.desired.holds) {
+		r.desired.paced = paced // nodes may wait for another reason
+		return nil
+	}
+	unpublished = r.publisher.publish(ctx, sc, r.decide(sc, specs, compiled, paced))
+	all.add(0, unpublished)
+	return nil
 }
 
 // A scope is what a reconciliation begins with. Nothing of it changes afterwards.
@@ -223,14 +245,14 @@ func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
 
 // decide decides what is published of a compilation, given the newest known specs of all NodeCatalogs, and notes what the next
 // reconciliation continues. Nothing is published, and nothing decided, while Fettle is being uninstalled.
-func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation) decision {
-	decided := decision{desired: desired{compiled, r.desired.holds}}
+func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation, paced paced) decision {
+	decided := decision{desired: desired{compiled, paced, r.desired.holds}}
 	if !sc.uninstall.inProgress() {
-		decided = decide(sc, specs, compiled, history{r.clock.Now(), r.maxPercent, r.desired.holds, r.publisher.refusals})
+		decided = decide(sc, specs, decided.desired, history{r.clock.Now(), r.maxPercent, r.desired.holds, r.publisher.refusals})
 		r.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})
 	}
-	r.nodes.track(r.desired.compilation, decided)
-	r.latest.base.Store(compiled.base)
+	r.nodes.track(r.desired, decided)
+	r.latest.setBase(decided.desired)
 	r.desired = decided.desired
 	return decided
 }
@@ -257,7 +279,7 @@ func (r *Reconciler) scheduleCompilation(sc *scope, d desired) time.Duration {
 
 // maintain writes what agents need besides the desired state, and deletes what none needs any more.
 func (r *Reconciler) maintain(ctx context.Context, sc *scope, d desired, all *results) {
-	all.add(r.collector.collect(ctx, sc.snapshot, d.compilation, r.clock.Now()))
+	all.add(r.collector.collect(ctx, sc.snapshot, d, r.clock.Now()))
 	all.add(r.leases.reconcile(ctx, sc.snapshot))
 	all.add(r.leases.markSilent(ctx, sc.nodeCatalogs))
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/fleet/conditions"
 	"github.com/fettle-dev/fettle/internal/fleet/counts"
 	"github.com/fettle-dev/fettle/internal/fleet/drift"
@@ -75,7 +76,7 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 		index.Add(n.Node)
 		fleetCounts.AddNode(name, n.State())
 	}
-	deselected := planDeselected(sc, d, nodes)
+	deselected, rollouts := planDeselected(sc, d, nodes), rolloutsOf(nodes, d.paced)
 	heard := func(node string) bool { return !nodes[node].Silent }
 	for ref, o := range sc.live {
 		generation, compiled := d.generations[ref]
@@ -86,10 +87,13 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 		if held, ok := d.hold.Problem(ref); ok {
 			problems = append(slices.Clone(problems), held)
 		}
+		if kept := d.kept[ref]; kept != nil {
+			problems = append(slices.Clone(problems), compiler.KeptProblem(ref, kept))
+		}
 		selected := d.Selected[ref]
 		next := conditions.Status(conditions.Outcome{
 			Generation: generation, Summary: index.Summarize(ref, selected), Problems: problems, Selector: conditions.Selector(o.GetTargeting()),
-			ActingNode: sc.actingNode(ref, selected), Deselected: deselected[ref].Deselected(),
+			ActingNode: sc.actingNode(ref, selected), Deselected: deselected[ref].Deselected(), Rollout: rollouts[ref],
 			Drift: records.Of(ref, selected), Contest: records.Contest(ref, selected, heard),
 		}, *o.GetStatus(), now)
 		fleetCounts.AddResource(o.KindName(), conditions.Summarize(next))

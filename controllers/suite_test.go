@@ -68,6 +68,8 @@ func deferCleanUp() {
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.NodeCatalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Catalog{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Fleet{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.RolloutPolicy{})).To(Succeed())
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.CatalogRevision{})).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("default"))).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(v1alpha1.AgentNamespace))).To(Succeed())
 		Expect(k8s.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())

@@ -63,7 +63,7 @@ func (d *definitions) check(ctx context.Context, s *snapshot, missing bool) (uni
 // look returns the kinds whose definition is missing or being deleted. Without its ExternalType, a resource is withheld, so nodes
 // leave what it manages as it is.
 func (d *definitions) look(ctx context.Context) (gone map[string]bool, err error) {
-	kinds := []string{"NodeCatalog", "Catalog"}
+	kinds := []string{"NodeCatalog", "Catalog", "RolloutPolicy", "CatalogRevision"}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}

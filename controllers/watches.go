@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -65,11 +68,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](limits.Debounce, maxRetry),
 		}).
-		WatchesMetadata(&corev1.Node{}, always(w.enqueueCompile), builder.WithPredicates(labelsOrAnnotations())).
+		Watches(&corev1.Node{}, w.nodeEvents()).
 		WatchesMetadata(&corev1.ConfigMap{}, always(w.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(sources.UsesConfigMap))).
 		Watches(&corev1.Secret{}, always(w.enqueueCompile), builder.WithPredicates(predicate.NewPredicateFuncs(sources.UsesSecret))).
 		Watches(&v1alpha1.Catalog{}, always(w.enqueueCompile), builder.WithPredicates(onlyDeletion())).
 		Watches(&v1alpha1.Fleet{}, always(w.enqueueBatch), builder.WithPredicates(byPeople())).
+		Watches(&v1alpha1.RolloutPolicy{}, always(w.enqueueCompile), builder.WithPredicates(policyByOthers())).
+		Watches(&v1alpha1.CatalogRevision{}, always(w.enqueueCompile), builder.WithPredicates(onlyDeletion())).
 		Watches(&v1alpha1.NodeCatalog{}, w.nodeCatalogEvents()).
 		Watches(&coordinationv1.Lease{}, w.leaseEvents()).
 		WatchesRawSource(w.silences())
@@ -196,14 +201,37 @@ func (w *watcher) leaseEvents() handler.EventHandler {
 	}
 }
 
-// labelsOrAnnotations passes the changes of a Node that selectors and expressions can see. Its
-// heartbeats are not among them.
-func labelsOrAnnotations() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
-	}}
+// nodeEvents compiles when selectors and expressions see another Node, and reconciles when a rollout does. The heartbeats of a Node are
+// neither.
+func (w *watcher) nodeEvents() handler.EventHandler {
+	h := always(w.enqueueCompile)
+	h.UpdateFunc = func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, now := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
+		switch {
+		case before.UID != now.UID, !maps.Equal(before.Labels, now.Labels), !maps.Equal(before.Annotations, now.Annotations):
+			w.enqueueCompile(q)
+		case isReady(before) != isReady(now), isLeaving(before) != isLeaving(now):
+			enqueue(q, limits.Debounce)
+		}
+	}
+	return h
+}
+
+// policyByOthers passes the changes of a RolloutPolicy that this manager did not make: of its spec, and of conditions that gates name.
+func policyByOthers() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, now := e.ObjectOld.(*v1alpha1.RolloutPolicy), e.ObjectNew.(*v1alpha1.RolloutPolicy)
+		return before.UID != now.UID || slices.ContainsFunc(now.Spec.Gates, func(gate string) bool {
+			return conditionStatus(before.Status.Conditions, gate) != conditionStatus(now.Status.Conditions, gate)
+		})
+	}})
+}
+
+func conditionStatus(all []metav1.Condition, kind string) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(all, kind); c != nil {
+		return c.Status
+	}
+	return ""
 }
 
 // byPeople passes the changes of the Fleet that this manager did not make.

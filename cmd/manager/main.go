@@ -29,6 +29,7 @@ import (
 	"github.com/fettle-dev/fettle/controllers"
 	"github.com/fettle-dev/fettle/controllers/caches"
 	"github.com/fettle-dev/fettle/controllers/cloudevents"
+	"github.com/fettle-dev/fettle/controllers/defaultpolicy"
 	"github.com/fettle-dev/fettle/controllers/installation"
 	"github.com/fettle-dev/fettle/controllers/policycheck"
 	"github.com/fettle-dev/fettle/internal/durationflag"
@@ -65,6 +66,7 @@ type settings struct {
 
 	eventsURL, eventsSource string
 	openReports             bool
+	defaultPolicy           bool
 	debug                   bool
 }
 
@@ -85,6 +87,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.StringVar(&s.eventsURL, "events-url", "", "`address` of a webhook that gets the manager's events as CloudEvents, too (default: none)")
 	fs.StringVar(&s.eventsSource, "events-source", "/fettle", "`URI` that identifies this cluster in these events")
 	fs.BoolVar(&s.openReports, "open-reports", false, "write a ClusterReport of openreports.io for each node")
+	fs.BoolVar(&s.defaultPolicy, "default-rollout-policy", false, "create the RolloutPolicy default if it is missing, by which changes reach a few nodes first")
 	fs.BoolVar(&s.debug, "debug", false, "log every reconciliation")
 	if err := fs.Parse(args); err != nil {
 		return s, err
@@ -260,7 +263,19 @@ func add(mgr ctrl.Manager, cfg *rest.Config, s settings, reconciler *controllers
 	if err := checkPolicies(mgr, recorder); err != nil {
 		return fmt.Errorf("cannot set up the check of admission policies: %w", err)
 	}
+	if s.defaultPolicy {
+		return createDefaultPolicy(mgr)
+	}
 	return nil
+}
+
+// createDefaultPolicy adds the creation of the default RolloutPolicy to a manager.
+func createDefaultPolicy(mgr ctrl.Manager) error {
+	creator, err := defaultpolicy.New(mgr.GetClient(), clock.RealClock{}, ctrl.Log.WithName("defaultpolicy"))
+	if err != nil {
+		return fmt.Errorf("cannot set up the default RolloutPolicy: %w", err)
+	}
+	return mgr.Add(creator)
 }
 
 // checkPolicies adds the check of admission policies to a manager.

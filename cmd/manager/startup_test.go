@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/test/fixtures/controlplane"
 )
 
@@ -56,6 +58,17 @@ func TestManagerWaitsForTheAPIServer(t *testing.T) {
 	if !p.running() {
 		t.Errorf("the manager ended with %v", p.err)
 	}
+}
+
+func TestManagerCreatesTheDefaultPolicy(t *testing.T) {
+	t.Parallel()
+
+	c := newCluster(t)
+	p := c.start("fettle-manager", "--default-rollout-policy")
+	eventually(t, "the manager to lead", p.leads)
+	eventually(t, "the policy", func() bool {
+		return c.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.DefaultRolloutPolicy}, &v1alpha1.RolloutPolicy{}) == nil
+	})
 }
 
 func TestManagerWithoutDefinitionsIsNotReady(t *testing.T) {

@@ -82,8 +82,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// start starts a manager with a token of its ServiceAccount.
-func (c *cluster) start(name string) *process {
+// start starts a manager with a token of its ServiceAccount, and further arguments.
+func (c *cluster) start(name string, args ...string) *process {
 	c.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "fettle-system", Name: name}}
@@ -92,7 +92,7 @@ func (c *cluster) start(name string) *process {
 	}
 	own := rest.AnonymousClientConfig(c.cfg)
 	own.BearerToken = request.Status.Token
-	return startManager(c.T, c.bin, kubeconfig(c.T, own, ""))
+	return startManagerWith(c.T, c.bin, kubeconfig(c.T, own, ""), nil, args...)
 }
 
 func startManager(t *testing.T, bin, config string) *process {

@@ -51,7 +51,7 @@ func TestFluxSaysTheSame(t *testing.T) {
 			o := object(t, c.InputPath)
 			is, err := status.Compute(o)
 			must(t, err)
-			want := map[string]status.Status{"Healthy": status.CurrentStatus, "Progressing": status.InProgressStatus, "Degraded": status.FailedStatus}[c.HealthStatus.Status]
+			want := map[string]status.Status{"Healthy": status.CurrentStatus, "Progressing": status.InProgressStatus, "Suspended": status.InProgressStatus, "Degraded": status.FailedStatus}[c.HealthStatus.Status]
 			if o.GetDeletionTimestamp() != nil {
 				want = status.TerminatingStatus
 			}
@@ -80,8 +80,9 @@ func TestTheConfigMapHasTheScriptForEachKind(t *testing.T) {
 	must(t, yaml.UnmarshalStrict(read(t, "argocd-cm.yaml"), &is))
 	script := string(read(t, "health.lua"))
 	want := map[string]string{
-		"resource.customizations.health.fettle.dev_NodeCatalog":  script,
-		"resource.customizations.health.fettle.dev_ExternalType": script,
+		"resource.customizations.health.fettle.dev_NodeCatalog":   script,
+		"resource.customizations.health.fettle.dev_ExternalType":  script,
+		"resource.customizations.health.fettle.dev_RolloutPolicy": script,
 	}
 	for _, r := range v1alpha1.Resources() {
 		want["resource.customizations.health.fettle.dev_"+r.KindName()] = script

@@ -2,6 +2,8 @@
 package caches
 
 import (
+	"slices"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +17,7 @@ import (
 )
 
 // Options returns the options of the manager that runs a fleet. They leave out of the caches what no
-// reconciliation reads: managed fields, the data of ConfigMaps and definitions, Secrets that are not exposed to
+// reconciliation reads: managed fields, most of Nodes, the data of ConfigMaps and definitions, Secrets that are not exposed to
 // nodes, the attributes in Catalogs, the Leases of other namespaces.
 func Options() cache.Options {
 	return cache.Options{
@@ -26,6 +28,7 @@ func Options() cache.Options {
 				Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelExposeToNodes: "true"}),
 				Transform: stripAnnotations,
 			},
+			&corev1.Node{}:                     {Transform: stripNode},
 			&v1alpha1.Catalog{}:                {Transform: stripAttributes},
 			externalkinds.DefinitionMetadata(): {Transform: stripMetadata},
 			&coordinationv1.Lease{}:            {Transform: stripLease, Namespaces: map[string]cache.Config{v1alpha1.AgentNamespace: {}}},
@@ -58,6 +61,16 @@ func stripAttributes(o any) (any, error) {
 		for i, e := range c.Entries {
 			c.Entries[i] = v1alpha1.CatalogEntry{Kind: e.Kind, Name: e.Name}
 		}
+	}
+	return o, nil
+}
+
+// stripNode leaves what selectors and expressions see, and what tells whether the Node is well: its taints, and whether it is Ready.
+func stripNode(o any) (any, error) {
+	if n, ok := o.(*corev1.Node); ok {
+		n.ManagedFields, n.Spec = nil, corev1.NodeSpec{Taints: n.Spec.Taints}
+		conditions := slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type != corev1.NodeReady })
+		n.Status = corev1.NodeStatus{Conditions: slices.Clone(conditions)}
 	}
 	return o, nil
 }

@@ -75,7 +75,7 @@ func definitionProblems(served []metav1.APIResource) []string {
 }
 
 func definedKinds() []string {
-	kinds := []string{"Catalog", "ExternalType", "Fleet", "NodeCatalog"}
+	kinds := []string{"Catalog", "CatalogRevision", "ExternalType", "Fleet", "NodeCatalog", "RolloutPolicy"}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}

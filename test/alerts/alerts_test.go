@@ -86,6 +86,8 @@ const healthy = `
   fettle_fleet_nodes{pod="a",state="Held"} 0x2000
   fettle_fleet_nodes{pod="a",state="Disabled"} 0x2000
   fettle_fleet_resources{pod="a",kind="File",state="Stalled"} 0x2000
+  fettle_rollout_halted{pod="a",policy="default"} 0x2000
+  fettle_rollout_window_unused{pod="a",policy="default"} 0x2000
   fettle_fleet_drifted_nodes{pod="a"} 2x2000
   fettle_fleet_uncorrected_drift{pod="a"} 0x2000
   fettle_last_successful_run_timestamp_seconds{node="web-1"} 0+60x2000
@@ -146,6 +148,17 @@ func TestAlertsFire(t *testing.T) {
 			"Resources of kind File are stalled.": "2 of them failed, or cannot be applied, and somebody has to act.",
 		}},
 		"FettleChangeHeld":       {`fettle_fleet_nodes{pod="a",state="Held"} 0 7x2000`, 1, map[string]string{"A change awaits confirmation.": "7 nodes are not updated, because too many would be deselected at once."}},
+		"FettleRolloutHalted": {`
+			fettle_rollout_halted{pod="a",policy="staging"} 1x2000
+			fettle_rollout_halted{pod="a",policy="default"} 0x2000
+			fettle_rollout_halted{pod="b",policy="default"} 0x2000`, 1, map[string]string{
+			"The rollout of policy staging is halted.": "More nodes failed than maxFailed allows, and no further node gets the change: kubectl fettle rollout status staging names them.",
+		}},
+		"FettleRolloutWindowUnused": {`
+			fettle_rollout_window_unused{pod="a",policy="staging"} 1x2000
+			fettle_rollout_window_unused{pod="a",policy="default"} 0x2000`, 5, map[string]string{
+			"The rollout of policy staging missed its window.": "A change waits, and the last window passed without a node that got it: kubectl fettle rollout status staging says why.",
+		}},
 		"FettleDriftUncorrected": {`fettle_fleet_uncorrected_drift{pod="a"} 5x2000`, 60, map[string]string{"Drift is not corrected.": "5 resources on nodes drifted in the last 24 hours and were not corrected: they are in noop, or their correction failed."}},
 		"FettleDriftSlow": {`
 			fettle_drift_correction_seconds_bucket{node="web-1",le="0.64"} 0+1x2000

@@ -20,8 +20,9 @@ import (
 type Observation struct {
 	Status   v1alpha1.NodeCatalogStatus
 	Progress nodestatus.Progress
-	Had      bool           // its spec contains the resource, or it has yet to clean up
-	Held     *v1alpha1.Held // why its spec stays the one that contains it; nil if it does not
+	Had      bool                // its spec contains the resource, or it has yet to clean up
+	Held     *v1alpha1.Held      // why its spec stays the one that contains it; nil if it does not
+	Waiting  *nodestatus.Waiting // for a rollout; nil if it has the newest revision
 	Silent   bool
 }
 
@@ -58,6 +59,8 @@ func (n Observation) pending(ref v1alpha1.ResourceRef) string {
 	switch {
 	case n.Held != nil:
 		return nodestatus.HeldMessage(*n.Held)
+	case n.Waiting.ForRemoval(ref):
+		return n.Waiting.Message
 	case n.Progress.Pending(ref):
 		if why := nodestatus.StalledMessage(n.Status); why != "" {
 			return why

@@ -33,9 +33,20 @@ type Outcome struct {
 	Contest *drift.Contest
 	// Deselected explains which nodes that the resource no longer selects have yet to clean up, "" for none.
 	Deselected string
+	// Rollout is the rollout that some of the pending nodes wait for; nil for none.
+	Rollout *Rollout
 	// Cleanup explains which nodes a deletion waits for, "" while the resource is not being
 	// deleted.
 	Cleanup string
+}
+
+// A Rollout is why a resource has yet to reach some nodes.
+type Rollout struct {
+	Policy  string
+	Nodes   int    // that wait
+	Reason  string // of the policy's condition Ready
+	Message string
+	Stalled bool // the policy is, so that a person has to act
 }
 
 // Status returns the status of a resource. Conditions that stay as they were before keep their
@@ -85,7 +96,7 @@ func conditions(o Outcome) []metav1.Condition {
 	case len(o.Problems) > 0:
 		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, worst(o.Problems).Reason, explain(o.Problems))
 	case o.Counts.Pending > 0:
-		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonApplying, tally(o))
+		o.setPending(&reconciling, &stalled)
 	case o.Unapplied > 0:
 		reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonUnknown, tally(o))
 	case o.Deselected != "":
@@ -112,6 +123,32 @@ func contention(c drift.Contest) string {
 	return line + "; corrections are made less and less often"
 }
 
+// describe is "214 of 5000 nodes in sync, 4786 pending; policy default: ...".
+func (r *Rollout) describe(o Outcome) string {
+	o.Samples = nil // the message of the policy says more
+	return fmt.Sprintf("%s; %s for RolloutPolicy %s: %s", tally(o), text.Count(r.Nodes, "node")+text.Plural(r.Nodes, " waits", " wait"), r.Policy, r.Message)
+}
+
+// setPending sets Reconciling while nodes are pending, or Stalled if a person has to act before they get on.
+func (o Outcome) setPending(reconciling, stalled *metav1.Condition) {
+	switch {
+	case o.Rollout == nil:
+		*reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonApplying, tally(o))
+	case o.Rollout.Stalled:
+		*stalled = condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, o.Rollout.Reason, o.Rollout.describe(o))
+	default:
+		*reconciling = condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, o.Rollout.Reason, o.Rollout.describe(o))
+	}
+}
+
+// problem is how a rollout explains that a resource is not ready. r may be nil.
+func (r *Rollout) problem(o Outcome) compiler.Problem {
+	if r == nil {
+		return compiler.Problem{}
+	}
+	return compiler.Problem{Reason: r.Reason, Message: r.describe(o)}
+}
+
 func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 	c, unheard := o.Counts, o.Counts.Unknown+o.Counts.Disabled == o.Counts.Selected
 	for _, obstacle := range []struct {
@@ -120,6 +157,7 @@ func ready(o Outcome, blocking []compiler.Problem) metav1.Condition {
 		problems []compiler.Problem // which explain it; nil if the counts do
 	}{
 		{len(blocking) > 0, "", blocking},
+		{o.Rollout != nil, "", []compiler.Problem{o.Rollout.problem(o)}},
 		{c.Failed > 0, v1alpha1.ReasonFailed, nil},
 		{c.Pending > 0, v1alpha1.ReasonApplying, nil},
 		{o.Unapplied > 0, v1alpha1.ReasonUnknown, nil},

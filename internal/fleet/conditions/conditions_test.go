@@ -441,3 +441,48 @@ func TestKstatus(t *testing.T) {
 		})
 	}
 }
+
+func TestAResourceThatWaitsForARollout(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		counts  v1alpha1.NodeCounts
+		rollout conditions.Rollout
+		want    []string
+		kstatus string
+	}{
+		"is Reconciling for the reason of the policy": {
+			v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2},
+			conditions.Rollout{Policy: "prod", Nodes: 2, Reason: v1alpha1.ReasonPaused, Message: "spec.paused is set"},
+			[]string{
+				"Ready=False Paused: 1 of 3 nodes in sync, 2 pending; 2 nodes wait for RolloutPolicy prod: spec.paused is set",
+				"Reconciling=True Paused: 1 of 3 nodes in sync, 2 pending; 2 nodes wait for RolloutPolicy prod: spec.paused is set",
+				"Stalled=False Settled",
+			}, "InProgress",
+		},
+		"is Stalled if a person has to act, whatever failed": {
+			v1alpha1.NodeCounts{Selected: 2, Failed: 1, Pending: 1},
+			conditions.Rollout{Policy: "prod", Nodes: 1, Reason: v1alpha1.ReasonRolloutHalted, Message: "n1 failed", Stalled: true},
+			[]string{
+				"Ready=False RolloutHalted: 0 of 2 nodes in sync, 1 failed, 1 pending; 1 node waits for RolloutPolicy prod: n1 failed",
+				"Reconciling=False Settled",
+				"Stalled=True RolloutHalted: 0 of 2 nodes in sync, 1 failed, 1 pending; 1 node waits for RolloutPolicy prod: n1 failed",
+			}, "Failed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := conditions.Status(conditions.Outcome{Generation: 1, Summary: nodestatus.Summary{Counts: tt.counts}, Rollout: &tt.rollout}, v1alpha1.ResourceStatus{}, metav1.Time{})
+			var got []string
+			for _, c := range s.Conditions {
+				got = append(got, strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message), ": "))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := kstatus(t, 1, s); got != tt.kstatus {
+				t.Errorf("kstatus says %s, want %s", got, tt.kstatus)
+			}
+		})
+	}
+}

@@ -25,10 +25,14 @@ import (
 // fleet has the nodes of all cases.
 type fleet struct{ nodes []overview.NodeCatalog }
 
-func (f fleet) NodeCatalogs() ([]overview.NodeCatalog, error)               { return f.nodes, nil }
-func (fleet) Nodes() ([]overview.Node, error)                               { return nil, nil }
-func (fleet) Resources(context.Context) ([]overview.Resource, error)        { return nil, nil }
-func (fleet) FleetStatus() (v1alpha1.FleetStatus, error)                    { return v1alpha1.FleetStatus{}, nil }
+func (f fleet) NodeCatalogs() ([]overview.NodeCatalog, error)        { return f.nodes, nil }
+func (fleet) Nodes() ([]overview.Node, error)                        { return nil, nil }
+func (fleet) Resources(context.Context) ([]overview.Resource, error) { return nil, nil }
+func (fleet) FleetStatus() (v1alpha1.FleetStatus, error)             { return v1alpha1.FleetStatus{}, nil }
+func (fleet) Policies() ([]v1alpha1.RolloutPolicy, error)            { return nil, nil }
+func (fleet) Waits(context.Context, []overview.Node) (none overview.Waits, err error) {
+	return none, nil
+}
 func (fleet) Entries(context.Context, string) ([]overview.Entry, error)     { return nil, nil }
 func (fleet) Difference(context.Context, string) (none overview.Difference) { return none }
 func (fleet) Version() (uint64, <-chan struct{})                            { return 0, nil }

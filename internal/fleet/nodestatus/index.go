@@ -5,6 +5,8 @@
 package nodestatus
 
 import (
+	"slices"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
 )
@@ -15,9 +17,36 @@ type Node struct {
 	Desired  *compiler.NodeResult
 	Reported *v1alpha1.NodeCatalog // nil until the node has one
 	Progress Progress
+	Waiting  *Waiting       // for a rollout; nil if the node has the newest revision of everything
 	Silent   bool           // the agent's heartbeats stopped
 	Held     *v1alpha1.Held // why the deselection budget holds the update; nil if it does not
 	Refused  string         // the API server's error for the NodeCatalog, "" for none
+}
+
+// Waiting is what a node does not get yet, because a RolloutPolicy gives it an earlier revision. Many nodes share one.
+type Waiting struct {
+	Policy  string
+	Message string
+	Changed []v1alpha1.ResourceRef // what differs in the newest revision, sorted
+	Removed []v1alpha1.ResourceRef // what the newest revision has no more, sorted
+}
+
+// For reports whether the node waits for a resource. w may be nil.
+func (w *Waiting) For(ref v1alpha1.ResourceRef) bool {
+	if w == nil {
+		return false
+	}
+	_, waits := slices.BinarySearch(w.Changed, ref)
+	return waits
+}
+
+// ForRemoval reports whether the node waits for the removal of a resource. w may be nil.
+func (w *Waiting) ForRemoval(ref v1alpha1.ResourceRef) bool {
+	if w == nil {
+		return false
+	}
+	_, waits := slices.BinarySearch(w.Removed, ref)
+	return waits
 }
 
 // An Index holds the states of resources on nodes at one time. The zero value is empty. It is not
@@ -31,6 +60,7 @@ type entry struct {
 	Node
 	standard   State // of all resources without an exception
 	unapplied  State // of those that the node has yet to apply
+	waiting    State // of those that wait for a rollout
 	exceptions map[v1alpha1.ResourceRef]State
 }
 
@@ -42,11 +72,13 @@ func (x *Index) Add(n Node) {
 	x.nodes[n.Name] = newEntry(n)
 }
 
-// state returns the state of a resource that selects the node, in this order of precedence:
+// state returns the state of a resource that selects the node, in this order of precedence: waiting for a rollout,
 // withheld, silent, yet to apply, and then what the node reports.
 func (e *entry) state(ref v1alpha1.ResourceRef) State {
 	s, excepted := e.exceptions[ref]
 	switch {
+	case e.Waiting.For(ref):
+		return e.waiting
 	case s.ResourceState == v1alpha1.StateWithheld:
 		return s
 	case e.Progress.Pending(ref):
@@ -58,7 +90,9 @@ func (e *entry) state(ref v1alpha1.ResourceRef) State {
 }
 
 // isPlain reports whether all resources that select the node are in one state.
-func (e *entry) isPlain() bool { return len(e.exceptions)+len(e.Progress.Some) == 0 }
+func (e *entry) isPlain() bool {
+	return len(e.exceptions)+len(e.Progress.Some) == 0 && e.Waiting == nil
+}
 
 func newEntry(n Node) *entry {
 	e := &entry{
@@ -71,6 +105,10 @@ func newEntry(n Node) *entry {
 	if n.Silent {
 		e.standard = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage}
 		e.unapplied = State{ResourceState: v1alpha1.StateUnknown, Message: SilentMessage + ", and it has yet to apply this", Unapplied: true}
+	}
+	e.waiting = e.unapplied
+	if n.Waiting != nil && !n.Silent {
+		e.waiting.Message = n.Waiting.Message
 	}
 	switch {
 	case n.Progress.All:

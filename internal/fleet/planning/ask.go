@@ -62,8 +62,8 @@ func (p *Proposed) Ask(ctx context.Context, nodes Nodes, r Request) (groups []re
 	all := p.Nodes[from:]
 	g := &grouping{proposed: p, outcomes: make([]outcome, len(all)), reports: map[string][]byte{}}
 	if r.View == Catalogs {
-		for i := range all {
-			g.outcomes[i] = outcome{answer: reports.AnswerNotAsked, message: forReaders}
+		for i, node := range all {
+			g.outcomes[i] = p.notAsked(node, forReaders)
 		}
 		return g.groups(all), ""
 	}
@@ -73,7 +73,7 @@ func (p *Proposed) Ask(ctx context.Context, nodes Nodes, r Request) (groups []re
 	asked, end := 0, len(all)
 	for i, node := range all {
 		if !sampled[node] {
-			g.outcomes[i] = outcome{answer: reports.AnswerNotAsked}
+			g.outcomes[i] = p.notAsked(node, "")
 			continue
 		}
 		if asked > 0 && !reserve(slots, r.Stop) {
@@ -111,12 +111,21 @@ func reserve(slots chan<- struct{}, stop <-chan struct{}) bool {
 	}
 }
 
-// sample returns the nodes that are asked: the first n of those whose catalogs change in the same way.
+// notAsked is the outcome of a node that is not asked: it waits for a rollout, or else for the reason in message.
+func (p *Proposed) notAsked(node, message string) outcome {
+	if why, waits := p.waiting[node]; waits {
+		return outcome{answer: reports.AnswerWaiting, message: why}
+	}
+	return outcome{answer: reports.AnswerNotAsked, message: message}
+}
+
+// sample returns the nodes that are asked: the first n of those whose catalogs change in the same way, without those that wait for a
+// rollout.
 func (p *Proposed) sample(n int) map[string]bool {
 	sampled, counts := map[string]bool{}, map[string]int{}
 	for _, node := range p.Nodes {
 		key := p.changes[node].key
-		if n == 0 || counts[key] < n {
+		if _, waits := p.waiting[node]; !waits && (n == 0 || counts[key] < n) {
 			sampled[node] = true
 			counts[key]++
 		}

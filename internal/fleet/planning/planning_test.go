@@ -277,3 +277,53 @@ func TestDifferentHostileAnswersOfManyNodesAreLimited(t *testing.T) {
 		t.Errorf("%d groups, %d without a report, %d bytes", len(got), omitted, size)
 	}
 }
+
+func TestNodesThatWaitForARolloutAreNamedAndNotAsked(t *testing.T) {
+	t.Parallel()
+	const why = "still at revision 0123456789 by RolloutPolicy prod"
+	base := baseOf([]compiler.Node{node("a", nil), node("b", nil), node("c", nil), node("d", nil)}, file("motd", "a\n"))
+	base.Waiting = map[string]string{"a": why, "c": why}
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{file("motd", "b\n")}, Removes: func(v1alpha1.Resource) bool { return false }})
+	changes := []reports.PlanChange{{Ref: "File/motd", Action: reports.ActionChange}}
+	waiting := reports.PlanGroup{Nodes: []string{"a", "c"}, Changes: changes, Answer: reports.AnswerWaiting, Message: why}
+	for view, want := range map[planning.View][]reports.PlanGroup{
+		planning.Catalogs: {waiting, {
+			Nodes: []string{"b", "d"}, Changes: changes, Answer: reports.AnswerNotAsked,
+			Message: "what hosts would change is for those who may get nodediffs: bind the role fettle-reports-reader",
+		}},
+		planning.Values: { // the sample is one of those that can answer
+			waiting, {Nodes: []string{"b"}, Changes: changes, Answer: reports.AnswerReport}, {Nodes: []string{"d"}, Changes: changes, Answer: reports.AnswerNotAsked},
+		},
+	} {
+		got, _ := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{View: view, Sample: 1})
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(reports.PlanGroup{}, "Report")); diff != "" {
+			t.Errorf("view %d (-want +got):\n%s", view, diff)
+		}
+	}
+}
+
+// Nodes keep what was rolled out of a resource at fault, before a change of something else and after it.
+func TestPlanKeepsEntriesOfResourcesAtFault(t *testing.T) {
+	t.Parallel()
+	broken := func(name string) v1alpha1.Resource {
+		return file(name, "x", func(f *v1alpha1.File) { f.Spec.Require = []v1alpha1.ResourceRef{"File/none"} })
+	}
+	nodes, rolledOut := []compiler.Node{node("a", nil)}, []v1alpha1.Resource{file("broken", "x"), file("other", "x"), file("third", "x")}
+	base := baseOf(nodes, broken("broken"), file("other", "x"), file("third", "x"))
+	base.Keep = new(compiler.Compiler).Draft(compiler.Input{Resources: rolledOut, Kinds: base.Input.Kinds})
+	base.Result = compiler.CompileFrom(base.Input, base.Keep)
+	p := propose(t, base, planning.Change{Put: []v1alpha1.Resource{file("other", "y"), broken("third")}, Removes: func(v1alpha1.Resource) bool { return false }})
+	got, _ := groupsOf(t, p, fleet{report: reportOf("x")}, planning.Request{View: planning.Outcomes})
+	if len(got) != 1 {
+		t.Fatalf("%d groups", len(got))
+	}
+	if diff := cmp.Diff([]reports.PlanChange{{Ref: "File/other", Action: reports.ActionChange}}, got[0].Changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	problems := []reports.PlanProblem{{
+		Ref: "File/third", Reason: "MissingReference", Message: "require names File/none, which does not exist; the node has File/broken, File/other, File/third; nodes keep what was rolled out before",
+	}}
+	if diff := cmp.Diff(problems, p.Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -21,6 +21,11 @@ type Base struct {
 	Result compiler.Result
 	// Types are the ExternalTypes of the cluster.
 	Types []*v1alpha1.ExternalType
+	// Keep is the revision of which nodes keep the entries of resources at fault; nil without RolloutPolicies, or before a rollout.
+	Keep *compiler.Revision
+	// Waiting are nodes that have yet to get the newest revision, with the one that they have, such as "still at revision 0123456789 by
+	// RolloutPolicy prod". They are not asked.
+	Waiting map[string]string
 	// Close returns the errors of reading ConfigMaps and Secrets. It is called once, after Propose.
 	Close func() error
 }
@@ -108,6 +113,7 @@ type Proposed struct {
 	Nodes    []string
 	Problems []reports.PlanProblem
 	changes  map[string]*change // by node
+	waiting  map[string]string  // why nodes are not asked
 	compare  *comparer
 }
 
@@ -122,14 +128,14 @@ func Propose(ctx context.Context, b *Base, c Change) (*Proposed, error) {
 	in := b.apply(c)
 	in.Limit = compiler.Usage{Pairs: b.Result.Usage.Pairs + roomPairs, Bytes: b.Result.Usage.Bytes + roomBytes}
 	in.Stop = ctx.Done()
-	result := compiler.Compile(in)
+	result := compiler.CompileFrom(in, b.Keep)
 	switch {
 	case errors.Is(result.Err, compiler.ErrUsage):
 		return nil, ErrTooLarge
 	case result.Err != nil:
 		return nil, context.Cause(ctx)
 	}
-	p := &Proposed{Total: len(result.Nodes), changes: map[string]*change{}, Problems: problemsOf(b.Result.Problems, result.Problems, refsOf(c.Put))}
+	p := &Proposed{Total: len(result.Nodes), changes: map[string]*change{}, waiting: b.Waiting, Problems: problemsOf(b.Result.Problems, result.Problems, refsOf(c.Put))}
 	p.compare = newComparer(b.Result.Catalogs, result.Catalogs)
 	for _, node := range slices.Sorted(maps.Keys(result.Nodes)) {
 		was, is := b.Result.Nodes[node], result.Nodes[node]

@@ -141,6 +141,8 @@ func notPlanned(base *planning.Base, o manifest.Object) string {
 		return o.String() + " is not of fettle.dev"
 	case o.Kind == "ExternalType":
 		return fmt.Sprintf("ExternalType %s is not part of the plan: apply it first", o.Name)
+	case o.Kind == "RolloutPolicy":
+		return fmt.Sprintf("RolloutPolicy %s is not part of the plan: name its file with --policy", o.Name)
 	}
 	return ""
 }

@@ -134,12 +134,13 @@ func TestWritersAndPlannersPlanAndOnlyReadersSeeValues(t *testing.T) {
 	if diff := cmp.Diff([]v1alpha1.PlanChange{{Ref: "File/motd", Action: v1alpha1.ActionRemove}}, prune.Status.Groups[0].Changes); diff != "" {
 		t.Errorf("with prune (-want +got):\n%s", diff)
 	}
-	other := planOf("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n")
+	other := planOf("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
+		"apiVersion: fettle.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: prod}\n")
 	other.Spec.Prune, other.Spec.Selector = true, "team=db"
 	must(t, w.user("ann").Create(t.Context(), other))
 	want := []string{
 		"a Secret is not part of the plan, and neither are values from Secrets", "ConfigMap a has no namespace: it is not part of the plan",
-		"Deployment/web in change.yaml:9 is not of fettle.dev",
+		"Deployment/web in change.yaml:9 is not of fettle.dev", "RolloutPolicy prod is not part of the plan: name its file with --policy",
 	}
 	if diff := cmp.Diff(want, other.Status.Notes); diff != "" || other.Status.Affected != 0 {
 		t.Errorf("notes (-want +got):\n%s", diff)

@@ -1,0 +1,523 @@
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+)
+
+// rolloutPolicy returns a policy with the defaults, which selects nodes of a role, or every node for "".
+func rolloutPolicy(name, role string, adjust ...func(*v1alpha1.RolloutPolicySpec)) *v1alpha1.RolloutPolicy {
+	p := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.NodeSelector = &metav1.LabelSelector{}
+	if role != "" {
+		p.Spec.NodeSelector.MatchLabels = map[string]string{"role": role}
+	}
+	for _, a := range adjust {
+		a(&p.Spec)
+	}
+	return p
+}
+
+func policyStatus(ctx context.Context, name string) v1alpha1.RolloutPolicyStatus {
+	GinkgoHelper()
+	var p v1alpha1.RolloutPolicy
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &p)).To(Succeed())
+	return p.Status
+}
+
+// policyReady returns the condition Ready of a policy as "False RollingOut".
+func policyReady(ctx context.Context, name string) string {
+	GinkgoHelper()
+	c := meta.FindStatusCondition(policyStatus(ctx, name).Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+func editPolicy(ctx context.Context, name string, edit func(*v1alpha1.RolloutPolicySpec)) {
+	GinkgoHelper()
+	var p v1alpha1.RolloutPolicy
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &p)).To(Succeed())
+	edit(&p.Spec)
+	Expect(k8s.Update(ctx, &p)).To(Succeed())
+}
+
+// editContent edits a File.
+func editContent(ctx context.Context, name, content string) {
+	GinkgoHelper()
+	var f v1alpha1.File
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &f)).To(Succeed())
+	f.Spec.Content = new(content)
+	Expect(k8s.Update(ctx, &f)).To(Succeed())
+}
+
+// A fleet is nodes with agents that apply what they are given at once.
+type rolloutFleet struct {
+	*fixture
+	nodes  []string
+	breaks func(node string, entries map[string]string) bool // nil for never
+}
+
+// newRolloutFleet returns a fleet in sync of some nodes of the role web, which have a File, and a policy named default.
+func newRolloutFleet(ctx context.Context, nodes int, adjust ...func(*v1alpha1.RolloutPolicySpec)) *rolloutFleet {
+	GinkgoHelper()
+	f := &rolloutFleet{fixture: newFixture(withLease(longLease))}
+	for i := range nodes {
+		f.nodes = append(f.nodes, fmt.Sprintf("n%02d", i))
+		create(ctx, node(f.nodes[i], "web"))
+	}
+	create(ctx, file("motd", "/etc/motd"))
+	f.settle(ctx)
+	create(ctx, rolloutPolicy("default", "", adjust...))
+	f.settle(ctx)
+	return f
+}
+
+// settle has agents apply what they are given until nothing happens at once.
+func (f *rolloutFleet) settle(ctx context.Context) {
+	GinkgoHelper()
+	for range 3 {
+		f.step(ctx, 10*time.Second)
+	}
+}
+
+// step reconciles after some time, has agents apply what they are given, and returns when the next reconciliation is due.
+func (f *rolloutFleet) step(ctx context.Context, d time.Duration) (next time.Duration) {
+	GinkgoHelper()
+	next = f.reconcileAfter(ctx, d)
+	for _, name := range f.nodes {
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
+		if f.breaks != nil && f.breaks(name, entriesOf(ctx, name)) {
+			reportApplied(ctx, name, v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateFailed, Message: "validateCmd failed", Since: new(metav1.NewTime(f.clock.Now()))})
+		} else if nc.Status.AppliedGeneration != nc.Generation || len(nc.Status.Resources) > 0 {
+			reportApplied(ctx, name)
+		}
+	}
+	return next
+}
+
+// having returns how many nodes have a text in their File.
+func (f *rolloutFleet) having(ctx context.Context, content string) (nodes []string) {
+	GinkgoHelper()
+	for _, name := range f.nodes {
+		if strings.Contains(entriesOf(ctx, name)["File/motd"], content) {
+			nodes = append(nodes, name)
+		}
+	}
+	return nodes
+}
+
+// finish goes on until the policy is at rest, and returns the numbers of nodes that had a text after each step, without repetitions.
+func (f *rolloutFleet) finish(ctx context.Context, policy, content string) (waves []int) {
+	GinkgoHelper()
+	for range 100 {
+		f.step(ctx, 30*time.Second)
+		if n := len(f.having(ctx, content)); len(waves) == 0 || waves[len(waves)-1] != n {
+			waves = append(waves, n)
+		}
+		if policyReady(ctx, policy) == "True RolledOut" {
+			return waves
+		}
+	}
+	Fail(fmt.Sprintf("the rollout has not ended: %+v", policyStatus(ctx, policy)))
+	return nil
+}
+
+// breaksWith breaks nodes that have a text in their File.
+func breaksWith(content string) func(string, map[string]string) bool {
+	return func(_ string, entries map[string]string) bool { return strings.Contains(entries["File/motd"], content) }
+}
+
+var _ = Describe("A rollout", func() {
+	It("reaches one node, and then four times as many as have proven the change", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 12, func(s *v1alpha1.RolloutPolicySpec) { s.MaxInFlight = new(intstr.FromString("100%")) })
+		before := policyStatus(ctx, "default")
+		Expect(before.Stable).NotTo(BeEmpty())
+		editContent(ctx, "motd", "second")
+		Expect(f.finish(ctx, "default", "second")).To(HaveExactElements(0, 1, 4, 12))
+		status := policyStatus(ctx, "default")
+		Expect(status.Stable).NotTo(Equal(before.Stable))
+		Expect(status.Target).To(BeEmpty())
+		Expect(status.History[0].Outcome).To(Equal(v1alpha1.RolloutCompleted))
+		Expect(fileConditions(ctx, "motd")).To(ContainElement("Ready=True InSync"))
+	})
+
+	It("moves no node when the first policy is created", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		for _, name := range f.nodes {
+			Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), name).Generation).To(Equal(int64(1)))
+		}
+		Expect(policyReady(ctx, "default")).To(Equal("True RolledOut"))
+	})
+
+	It("halts at the first node that fails, and brings the fix to it first", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 8)
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for range 20 {
+			f.step(ctx, 30*time.Second)
+		}
+		broken := f.having(ctx, "bad")
+		Expect(broken).To(HaveLen(1))
+		Expect(policyReady(ctx, "default")).To(Equal("False RolloutHalted"))
+		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False RolloutHalted", "Stalled=True RolloutHalted"))
+		Expect(messageOf(ctx, "motd", "Stalled")).To(ContainSubstring(broken[0]))
+		Expect(nodeCounts(ctx, "motd")).To(Equal(v1alpha1.NodeCounts{Selected: 8, Failed: 1, Pending: 7}))
+
+		editContent(ctx, "motd", "fixed")
+		for len(f.having(ctx, "fixed")) == 0 {
+			f.step(ctx, 10*time.Second)
+		}
+		Expect(f.having(ctx, "fixed")).To(Equal(broken))
+		f.finish(ctx, "default", "fixed")
+		Expect(f.having(ctx, "fixed")).To(HaveLen(8))
+	})
+
+	It("takes a change back from the node that has it when it is reverted", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 4)
+		stable := policyStatus(ctx, "default").Stable
+		editContent(ctx, "motd", "second")
+		for len(f.having(ctx, "second")) == 0 {
+			f.step(ctx, 10*time.Second)
+		}
+		editContent(ctx, "motd", "hello\n")
+		f.finish(ctx, "default", "hello")
+		Expect(f.having(ctx, "hello")).To(HaveLen(4))
+		Expect(policyStatus(ctx, "default").Stable).To(Equal(stable))
+	})
+
+	It("gives nodes that join the stable revision, and serves others while it is halted", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		create(ctx, file("role", "/etc/role", on("db")))
+		f.finish(ctx, "default", "hello")
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for policyReady(ctx, "default") != "False RolloutHalted" {
+			f.step(ctx, 30*time.Second)
+		}
+		create(ctx, node("joined", "web"))
+		f.step(ctx, 10*time.Second)
+		Expect(entriesOf(ctx, "joined")["File/motd"]).To(ContainSubstring("hello"))
+
+		healthy := f.nodes[0]
+		if f.having(ctx, "bad")[0] == healthy {
+			healthy = f.nodes[1]
+		}
+		relabel(ctx, healthy, "db")
+		f.step(ctx, 10*time.Second)
+		Expect(entriesOf(ctx, healthy)).To(And(HaveKeyWithValue("File/motd", ContainSubstring("hello")), HaveKey("File/role")))
+	})
+
+	It("does not begin while it is paused, and begins when it is resumed", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
+		editContent(ctx, "motd", "second")
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+		Expect(policyReady(ctx, "default")).To(Equal("False Paused"))
+		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False Paused", "Reconciling=True Paused"))
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = false })
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
+	})
+
+	It("reaches production once staging has completed it", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 4)
+		relabel(ctx, f.nodes[0], "staging")
+		relabel(ctx, f.nodes[1], "staging")
+		create(ctx, rolloutPolicy("staging", "staging"))
+		f.settle(ctx)
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "staging", "second")
+		Expect(f.having(ctx, "second")).To(Equal(f.nodes[:2]))
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(4))
+	})
+
+	It("is counted as missing its window if a change waited and no node got it", func(ctx SpecContext) {
+		hour := func(h int) []v1alpha1.TimeRange {
+			return []v1alpha1.TimeRange{v1alpha1.TimeRange(fmt.Sprintf("%02d:00-%02d:00", h, h+1))}
+		}
+		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) {
+			s.Window, s.Gates = &v1alpha1.RolloutWindow{Range: hour(5)}, []string{"example.com/approved"}
+		})
+		unused := func() float64 { return gaugeValue(f.metrics, "fettle_rollout_window_unused") }
+		editContent(ctx, "motd", "second")
+		f.settle(ctx)
+		Expect(unused()).To(BeZero())
+		for range 40 { // to six hours after three
+			f.step(ctx, 5*time.Minute)
+		}
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+		Expect(unused()).To(Equal(1.0))
+	})
+
+	It("goes on at once with what waited for its end", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2)
+		editContent(ctx, "motd", "second")
+		for policyStatus(ctx, "default").Target == "" {
+			f.step(ctx, 10*time.Second)
+		}
+		create(ctx, file("issue", "/etc/issue"))
+		var next time.Duration
+		for len(policyStatus(ctx, "default").History) == 0 {
+			next = f.step(ctx, 10*time.Second)
+		}
+		Expect(policyStatus(ctx, "default").Pending).NotTo(BeEmpty())
+		Expect(next).To(BeNumerically("<=", 5*time.Second))
+	})
+
+	It("says which policy production waits for", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2)
+		relabel(ctx, f.nodes[0], "staging")
+		create(ctx, rolloutPolicy("staging", "staging"))
+		f.settle(ctx)
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
+		editContent(ctx, "motd", "second")
+		for range 4 {
+			f.step(ctx, 10*time.Second)
+		}
+		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForPolicy"))
+		Expect(messageOf(ctx, "motd", "Ready")).To(ContainSubstring("staging"))
+	})
+
+	It("leaves nodes where they are that two policies select", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2)
+		create(ctx, rolloutPolicy("one", "web"), rolloutPolicy("two", "web"))
+		editContent(ctx, "motd", "second")
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+		Expect(policyReady(ctx, "one")).To(Equal("False NodeConflict"))
+		Expect(policyReady(ctx, "two")).To(Equal("False NodeConflict"))
+		Expect(k8s.Delete(ctx, rolloutPolicy("two", "web"))).To(Succeed())
+		f.finish(ctx, "one", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(2))
+	})
+
+	It("reaches all nodes once there is no policy any more", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
+		editContent(ctx, "motd", "second")
+		f.settle(ctx)
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+		Expect(k8s.Delete(ctx, rolloutPolicy("default", ""))).To(Succeed())
+		f.settle(ctx)
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
+		for _, name := range f.nodes {
+			Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec.Rollout).To(BeNil())
+		}
+	})
+
+	It("keeps the former entry of a resource that has become invalid", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		create(ctx, file("other", "/etc/motd")) // conflicts
+		f.finish(ctx, "default", "hello")
+		Expect(f.having(ctx, "hello")).To(HaveLen(3))
+		Expect(fileConditions(ctx, "other")).To(ContainElement("Stalled=True Conflict"))
+		Expect(fileConditions(ctx, "motd")).To(ContainElement("Ready=True InSync"))
+	})
+
+	It("waits with a deletion for the nodes that have yet to get it", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		create(ctx, file("gone", "/etc/gone", withDeletion))
+		f.finish(ctx, "default", "hello")
+		for range 20 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(entriesOf(ctx, "n02")).To(HaveKey("File/gone"))
+		Expect(k8s.Delete(ctx, file("gone", "/etc/gone"))).To(Succeed())
+		f.settle(ctx)
+		Expect(messageOf(ctx, "gone", "Ready")).To(ContainSubstring("RolloutPolicy default"))
+		f.finish(ctx, "default", "hello")
+		f.settle(ctx)
+		Expect(client.IgnoreNotFound(k8s.Get(ctx, client.ObjectKey{Name: "gone"}, &v1alpha1.File{}))).To(Succeed())
+		for _, name := range f.nodes {
+			Expect(entriesOf(ctx, name)).NotTo(HaveKey("File/gone"))
+		}
+	})
+
+	It("admits no further node after a restart of the manager until one has soaked again", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 12, func(s *v1alpha1.RolloutPolicySpec) { s.MaxInFlight = new(intstr.FromString("100%")) })
+		editContent(ctx, "motd", "second")
+		for range 40 {
+			f.fixture = restartManagerWithLongLease(f.fixture)
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(len(f.having(ctx, "second"))).To(BeNumerically("<=", 1))
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(12))
+	})
+
+	It("writes nothing while nothing happens", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		f.settle(ctx)
+		var before v1alpha1.RolloutPolicy
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: "default"}, &before)).To(Succeed())
+		generation := nodeCatalog(ctx, NewWithT(GinkgoT()), "n00").ResourceVersion
+		for range 5 {
+			f.step(ctx, time.Minute)
+		}
+		var now v1alpha1.RolloutPolicy
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: "default"}, &now)).To(Succeed())
+		Expect(now.ResourceVersion).To(Equal(before.ResourceVersion))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n00").ResourceVersion).To(Equal(generation))
+	})
+
+	It("tries a node again that somebody wants to try again", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for policyReady(ctx, "default") != "False RolloutHalted" {
+			f.step(ctx, 30*time.Second)
+		}
+		f.breaks = nil
+		target, broken := policyStatus(ctx, "default").Target, f.having(ctx, "bad")[0]
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), broken)
+		nc.Annotations = map[string]string{v1alpha1.AnnotationRetryRollout: target}
+		Expect(k8s.Update(ctx, nc)).To(Succeed())
+		f.finish(ctx, "default", "bad")
+		Expect(f.having(ctx, "bad")).To(HaveLen(3))
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), broken).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRetryRollout))
+	})
+
+	It("goes back to a revision that is pinned, and forward when it is not pinned any more", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		first := policyStatus(ctx, "default").Stable
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = first })
+		for range 20 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(f.having(ctx, "hello")).To(HaveLen(3))
+		Expect(policyReady(ctx, "default")).To(Equal("True Pinned"))
+		Expect(fileConditions(ctx, "motd")).To(ContainElement(HavePrefix("Ready=False")))
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "" })
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
+	})
+
+	It("releases no node when Fettle is uninstalled", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
+		editContent(ctx, "motd", "second")
+		f.settle(ctx)
+		f.live.Reader = beingUninstalled{k8s, "rolloutpolicies.fettle.dev"}
+		Expect(k8s.Delete(ctx, rolloutPolicy("default", ""))).To(Succeed())
+		f.settle(ctx)
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+	})
+
+	It("admits nobody with a view that is older than what another manager did", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 12)
+		stale := &staleCache{Client: k8s}
+		f.client.Client = stale
+		stale.freeze(ctx, &v1alpha1.NodeCatalogList{}, &v1alpha1.RolloutPolicyList{})
+		other := &rolloutFleet{fixture: startFixture(f.clock, f.events, withLease(longLease)), nodes: f.nodes}
+		editContent(ctx, "motd", "second")
+		for len(other.having(ctx, "second")) == 0 {
+			other.step(ctx, 10*time.Second)
+		}
+		for range 5 {
+			f.step(ctx, 10*time.Second)
+		}
+		Expect(f.having(ctx, "second")).To(HaveLen(1))
+		stale.frozen = nil
+		f.finish(ctx, "default", "second")
+	})
+
+	It("does not take the deselection that an author wrote for the nodes' own", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 6, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
+		var motd v1alpha1.File
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: "motd"}, &motd)).To(Succeed())
+		motd.Spec.NodeSelector.MatchLabels = map[string]string{"role": "db"}
+		Expect(k8s.Update(ctx, &motd)).To(Succeed())
+		for range 20 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(entriesOf(ctx, "n00")).To(BeEmpty())
+		Expect(heldUpdate(ctx, "n00")).To(BeNil())
+	})
+
+	It("holds what nodes lose because they changed, whatever the policy", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 6)
+		create(ctx, file("web", "/etc/web", on("web")))
+		f.finish(ctx, "default", "hello")
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		for _, name := range f.nodes {
+			relabel(ctx, name, "db")
+		}
+		f.settle(ctx)
+		Expect(heldUpdate(ctx, "n05")).NotTo(BeNil())
+	})
+
+	It("leaves nodes as they are whose revision was deleted, and stores the newest again", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.CatalogRevision{})).To(Succeed())
+		f.settle(ctx)
+		var revisions v1alpha1.CatalogRevisionList
+		Expect(k8s.List(ctx, &revisions)).To(Succeed())
+		Expect(revisions.Items).To(HaveLen(1))
+
+		editContent(ctx, "motd", "second")
+		f.settle(ctx)
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.CatalogRevision{})).To(Succeed())
+		f.fixture = restartManagerWithLongLease(f.fixture)
+		f.settle(ctx)
+		Expect(f.having(ctx, "hello")).To(HaveLen(3))
+		Expect(policyReady(ctx, "default")).To(Equal("False Paused"))
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = false })
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
+	})
+
+	It("deletes revisions that nothing names any more", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 1, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
+		for i := range 13 {
+			editContent(ctx, "motd", fmt.Sprintf("content %d", i))
+			f.finish(ctx, "default", fmt.Sprintf("content %d", i))
+		}
+		for range 4 { // revisions, and then their Catalogs
+			f.step(ctx, 2*time.Hour)
+		}
+		var revisions v1alpha1.CatalogRevisionList
+		Expect(k8s.List(ctx, &revisions)).To(Succeed())
+		Expect(revisions.Items).To(HaveLen(10), "those of the history")
+		var catalogs v1alpha1.CatalogList
+		Expect(k8s.List(ctx, &catalogs)).To(Succeed())
+		Expect(catalogs.Items).To(HaveLen(10))
+	})
+})
+
+// beingUninstalled shows a definition as being deleted.
+type beingUninstalled struct {
+	client.Reader
+	definition string
+}
+
+// Get marks the definition as being deleted.
+func (b beingUninstalled) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	err := b.Reader.Get(ctx, key, o, opts...)
+	if err == nil && key.Name == b.definition {
+		o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	}
+	return err
+}

@@ -1,0 +1,235 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/compiler"
+	"github.com/fettle-dev/fettle/internal/fleet/conditions"
+	"github.com/fettle-dev/fettle/internal/fleet/contents"
+	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
+	"github.com/fettle-dev/fettle/internal/text"
+)
+
+// paced is which revision each node is to have, as the statuses of the policies say. The zero value gives all nodes the newest.
+type paced struct {
+	atPace map[string]pacedNode         // that a policy takes, or that several do
+	ready  map[string]*metav1.Condition // of the policies, by name
+}
+
+// rollout returns why nodes of a policy wait.
+func (p paced) rollout(policy string) *conditions.Rollout {
+	r := &conditions.Rollout{Policy: policy, Reason: v1alpha1.ReasonRollingOut, Message: "it has yet to begin"}
+	if c := p.ready[policy]; c != nil && c.Status != metav1.ConditionTrue {
+		r.Reason, r.Message = c.Reason, c.Message
+	}
+	r.Stalled = slices.Contains(stalledReasons, r.Reason)
+	return r
+}
+
+// stalledReasons are the reasons of a policy's condition Ready that need a person.
+var stalledReasons = []string{v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonGateFailed, v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonNodeConflict}
+
+// A pacedNode is what a node gets that a policy takes.
+type pacedNode struct {
+	want    *compiler.NodeResult
+	base    *compiler.NodeResult  // what the revision that it has gives it now; the node itself causes the loss of everything else
+	rollout *v1alpha1.NodeRollout // to be written with want
+	waiting *nodestatus.Waiting   // nil if want is the newest
+}
+
+// sameAs reports whether nodes are to have the same as before.
+func (p paced) sameAs(before paced) bool {
+	if len(p.atPace) != len(before.atPace) {
+		return false
+	}
+	for name, is := range p.atPace {
+		if was := before.atPace[name]; was.want == nil || was.want.Digest != is.want.Digest {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting returns why nodes are to have another revision than the newest.
+func (p paced) waiting(compiled *compilation) map[string]string {
+	all := map[string]string{}
+	for name, is := range p.atPace {
+		if newest := compiled.Nodes[name]; newest != nil && is.want.Digest != newest.Digest {
+			all[name] = is.revision()
+		}
+	}
+	return all
+}
+
+// revision is "still at revision 0123456789 by RolloutPolicy prod".
+func (n pacedNode) revision() string {
+	if n.rollout == nil {
+		return "still at what it had when several RolloutPolicies selected it"
+	}
+	return fmt.Sprintf("still at revision %s by RolloutPolicy %s", v1alpha1.ShortRevision(n.rollout.Revision), n.rollout.Policy)
+}
+
+// outstanding reports whether nodes have yet to be given what they are to have, such as after a conflict with another writer.
+func (p paced) outstanding(specs map[string]spec, h holds) bool {
+	for name, is := range p.atPace {
+		if specs[name].digest != is.want.Digest && h.marks[name] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// pace returns what nodes are to have by the statuses of their policies. Only policies for which admits is true move nodes.
+func pace(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, admits func(*v1alpha1.RolloutPolicy) bool, now time.Time) paced {
+	set := policies.New(all)
+	next := paced{atPace: map[string]pacedNode{}, ready: map[string]*metav1.Condition{}}
+	waits := newWaits(sc, compiled)
+	byName := map[string]*v1alpha1.RolloutPolicy{}
+	for _, policy := range all {
+		byName[policy.Name] = policy
+		next.ready[policy.Name] = meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+	}
+	for name := range compiled.Nodes {
+		node := sc.nodes[name]
+		if node == nil {
+			continue
+		}
+		taker, conflict := set.Of(node.Labels)
+		switch {
+		case taker != "":
+			next.atPace[name] = paceNode(sc, name, byName[taker], admits(byName[taker]), specs[name], compiled, waits, now)
+		case len(conflict) > 0:
+			next.atPace[name] = paceConflict(sc, name, conflict, specs[name], compiled, waits, set.Base(compiled.newest.Name))
+		}
+	}
+	return next
+}
+
+// paceNode gives a node what its revision gives it now, or the goal of its policy if it is being admitted.
+func paceNode(sc *scope, name string, policy *v1alpha1.RolloutPolicy, admits bool, has spec, compiled *compilation, waits *waits, now time.Time) pacedNode {
+	state := rollout.StateOf(policy.Status)
+	at, exists := locate(sc, name, state, has, compiled), sc.nodeCatalogs[name] != nil
+	is := pacedNode{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, now)}
+	if admits && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil {
+		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), now)
+	}
+	is.waiting = waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, compiled.Nodes[name])
+	return is
+}
+
+// paceConflict leaves a node as it is that several policies select.
+func paceConflict(sc *scope, name string, conflict []string, has spec, compiled *compilation, waits *waits, base string) pacedNode {
+	is := pacedNode{want: frozen(has), rollout: has.Rollout}
+	switch {
+	case sc.nodeCatalogs[name] == nil:
+		is.want = cmp.Or(compiled.result(base, name), compiled.Nodes[name])
+	case has.Rollout != nil && compiled.result(has.Rollout.Revision, name) != nil:
+		is.want = compiled.result(has.Rollout.Revision, name)
+	}
+	is.base = is.want
+	message := fmt.Sprintf("RolloutPolicies %s select it, so none moves it: let their nodeSelectors exclude each other", text.List(conflict))
+	is.waiting = waits.of(conflict[0], message, is.want, compiled.Nodes[name])
+	return is
+}
+
+// frozen is what a node has, of which no revision is known.
+func frozen(has spec) *compiler.NodeResult {
+	return &compiler.NodeResult{Spec: has.NodeCatalogSpec, Digest: has.digest}
+}
+
+// explainWait is why a node has an earlier revision than the newest.
+func explainWait(policy *v1alpha1.RolloutPolicy, revision string) string {
+	line := fmt.Sprintf("still at revision %s", v1alpha1.ShortRevision(revision))
+	if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
+		line += fmt.Sprintf(": RolloutPolicy %s: %s", policy.Name, c.Message)
+	}
+	return nodestatus.Message(line)
+}
+
+// A location is which revision a node has, and what revisions give it now.
+type location struct {
+	rollout.Location
+	result       *compiler.NodeResult // of the revision that it has, or what it has if that is not stored any more
+	stable, goal *compiler.NodeResult // of the policy; nil if the revision is not stored any more
+}
+
+// locate returns which revision a node of a policy in a state has.
+func locate(sc *scope, name string, state rollout.State, has spec, compiled *compilation) location {
+	at := location{stable: compiled.result(state.Stable, name), goal: compiled.result(state.Goal(), name)}
+	recorded := compiled.result(has.recorded(), name)
+	at.Location = rollout.Locate(state, rollout.Spec{
+		Exists: sc.nodeCatalogs[name] != nil, Digest: has.digest, Revision: has.recorded(), Known: recorded != nil,
+		Goal: digestOf(at.goal), Stable: digestOf(at.stable), Recorded: digestOf(recorded),
+	})
+	if at.result = compiled.result(at.Revision, name); at.result == nil {
+		at.result = frozen(has)
+	}
+	return at
+}
+
+func digestOf(r *compiler.NodeResult) string {
+	if r == nil {
+		return ""
+	}
+	return r.Digest
+}
+
+// recorded is the revision that a spec says it was made from, "" for none.
+func (s spec) recorded() string {
+	if s.Rollout == nil {
+		return ""
+	}
+	return s.Rollout.Revision
+}
+
+// record returns what a spec of a revision says about that. exists says whether the node has another one already.
+func record(policy string, state rollout.State, has spec, exists bool, revision string, now time.Time) *v1alpha1.NodeRollout {
+	if has.Rollout != nil && has.Rollout.Revision == revision && has.Rollout.Policy == policy {
+		return has.Rollout
+	}
+	if !exists {
+		return &v1alpha1.NodeRollout{Policy: policy, Revision: revision}
+	}
+	return &v1alpha1.NodeRollout{Policy: policy, Revision: revision, Since: new(metav1.NewTime(state.Since(now).UTC()))}
+}
+
+// waits makes what nodes wait for. Most nodes share it.
+type waits struct {
+	differ contents.Differ
+	known  map[waitKey]*nodestatus.Waiting
+}
+
+type waitKey struct {
+	policy, message string
+	want, newest    *compiler.NodeResult
+}
+
+func newWaits(sc *scope, compiled *compilation) *waits {
+	return &waits{contents.Differ{Entries: sc.entries(compiled)}, map[waitKey]*nodestatus.Waiting{}}
+}
+
+// of returns nil if nothing differs.
+func (w *waits) of(policy, message string, want, newest *compiler.NodeResult) *nodestatus.Waiting {
+	if want.Digest == newest.Digest {
+		return nil
+	}
+	key := waitKey{policy, message, want, newest}
+	if is, known := w.known[key]; known {
+		return is
+	}
+	var is *nodestatus.Waiting
+	if diff := w.differ.Diff(want.Spec, newest.Spec); len(diff.Changed) > 0 {
+		is = &nodestatus.Waiting{Policy: policy, Message: message, Changed: diff.Changed, Removed: diff.Removed}
+	}
+	w.known[key] = is
+	return is
+}

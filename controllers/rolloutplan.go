@@ -1,0 +1,211 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/contents"
+	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
+)
+
+// A rolloutPlanner plans what policies do next. It remembers since when nodes are well, and since when the newest revision is that.
+type rolloutPlanner struct {
+	heartbeats *heartbeat.Monitor
+
+	trackers map[string]*rollout.Tracker // by policy
+	newest   string
+	since    time.Time
+}
+
+// A policyPlan is what a policy does next: the status that is to be written.
+type policyPlan struct {
+	policy  *v1alpha1.RolloutPolicy // with the newest known status
+	status  v1alpha1.RolloutPolicyStatus
+	halted  bool
+	unused  bool     // its last window passed although a change waited
+	retried []string // nodes whose failure is forgotten
+	wake    time.Duration
+	age     time.Duration // of the rollout in progress
+}
+
+// plan plans for each policy, in the same order. It writes nothing.
+func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, now time.Time) []policyPlan {
+	if p.newest != compiled.newest.Name {
+		p.newest, p.since = compiled.newest.Name, now
+	}
+	set := policies.New(all)
+	members := membersOf(sc, compiled, set)
+	trackers := make(map[string]*rollout.Tracker, len(all))
+	plans := make([]policyPlan, len(all))
+	for i, policy := range all {
+		trackers[policy.Name] = cmp.Or(p.trackers[policy.Name], &rollout.Tracker{})
+		s := policyScope{scope: sc, compiled: compiled, specs: specs, set: set, policy: policy, members: members[policy.Name], tracker: trackers[policy.Name], now: now}
+		plans[i] = s.plan(p)
+	}
+	p.trackers = trackers
+	return plans
+}
+
+// members are the nodes of a policy, and those that it would have if no other policy selected them, too.
+type members struct {
+	nodes        []string // sorted
+	conflicts    []string // sorted
+	conflictWith []string
+}
+
+// membersOf returns the members of each policy.
+func membersOf(sc *scope, compiled *compilation, set *policies.Set) map[string]members {
+	all := map[string]members{}
+	for _, name := range slices.Sorted(maps.Keys(compiled.Nodes)) {
+		node := sc.nodes[name]
+		if node == nil {
+			continue
+		}
+		policy, conflict := set.Of(node.Labels)
+		if policy != "" {
+			m := all[policy]
+			m.nodes = append(m.nodes, name)
+			all[policy] = m
+		}
+		for _, one := range conflict {
+			m := all[one]
+			m.conflicts = append(m.conflicts, name)
+			for _, other := range conflict {
+				if other != one && !slices.Contains(m.conflictWith, other) {
+					m.conflictWith = append(m.conflictWith, other)
+				}
+			}
+			all[one] = m
+		}
+	}
+	return all
+}
+
+// A policyScope is what the plan of one policy is made from.
+type policyScope struct {
+	*scope
+	compiled *compilation
+	specs    map[string]spec
+	set      *policies.Set
+	policy   *v1alpha1.RolloutPolicy
+	members  members
+	tracker  *rollout.Tracker
+	now      time.Time
+}
+
+// plan decides what is rolled out, and which nodes are admitted.
+func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
+	name, newest := s.policy.Name, s.compiled.newest.Name
+	pace, stop, aim := rollout.PolicyOf(s.policy.Spec), s.set.Stop(name, s.now), s.set.Aim(name, newest, s.known)
+	next := policyPlan{policy: s.policy}
+	state := rollout.StateOf(s.policy.Status)
+	state, next.retried = s.retry(state)
+	var wait limits.Wait
+	settles := p.since.Add(editsSettle).Sub(s.now)
+	state = rollout.Aim(state, rollout.Wanted{
+		Revision: aim.Revision, Newest: newest, Base: s.set.Base(newest), Settled: settles <= 0, Stopped: stop.Stops(), Touches: s.touches(state, aim.Revision), Policy: pace,
+	}, s.now)
+	if state.Pending != "" && settles > 0 {
+		wait.Add(settles)
+	}
+	if !stop.Until.IsZero() {
+		wait.Add(max(stop.Until.Sub(s.now), limits.Debounce))
+	}
+	if goal := state.Goal(); !s.known(goal) {
+		stop = policies.Stop{Reason: v1alpha1.ReasonInvalidPolicy, Stalled: true, Message: fmt.Sprintf(
+			"CatalogRevision %s is gone, or one of its Catalogs, so nodes keep what they have: restore it, or change a resource, which makes another revision", goal)}
+	}
+	nodes := s.observe(p, pace, state)
+	decided := rollout.Next(rollout.Input{Policy: pace, State: state, Nodes: nodes, Stopped: stop.Stops(), Now: s.now})
+	wait.Add(decided.Wake)
+	if decided.Completed { // what comes after it may begin, also in other policies
+		wait.Add(limits.Debounce)
+	}
+	next.status = *s.policy.Status.DeepCopy()
+	decided.State.Apply(&next.status)
+	next.status.ObservedGeneration, next.status.Samples = s.policy.Generation, decided.Samples
+	next.status.Conditions = policies.Conditions(policies.Outcome{
+		Policy: name, Status: next.status, Generation: s.policy.Generation, Stop: stop, Waits: aim.Waits, Aim: aim.Revision, Newest: newest,
+		Halted: decided.Halted, MaxFailed: pace.MaxFailedOf(int(next.status.Nodes.Admitted)), Unproven: decided.Unproven,
+		Conflicts: s.members.conflicts, ConflictWith: s.members.conflictWith, Now: s.now,
+	})
+	next.unused = s.missedWindow(decided.State, nodes, p.since)
+	if next.halted, next.wake = decided.Halted, time.Duration(wait); next.status.Started != nil {
+		next.age = s.now.Sub(next.status.Started.Time)
+	}
+	return next
+}
+
+// missedWindow reports whether the last window of the policy passed without a node that was admitted, although a revision waited for nodes.
+// compiled is since when the newest revision is that.
+func (s *policyScope) missedWindow(state rollout.State, nodes []rollout.Node, compiled time.Time) bool {
+	n, waiting := state.Nodes, compiled
+	switch {
+	case state.Target != "":
+		waiting = state.Started
+		if n.Admitted+n.Excluded >= n.Affected {
+			return false
+		}
+	case state.Pending == "":
+		return false
+	}
+	var admitted time.Time
+	for _, node := range nodes {
+		if node.AtGoal && node.Since.After(admitted) {
+			admitted = node.Since
+		}
+	}
+	return s.set.WindowUnused(s.policy.Name, waiting, admitted, s.now)
+}
+
+// known reports whether a revision can be given to nodes.
+func (s *policyScope) known(revision string) bool {
+	return revision == s.compiled.newest.Name || s.compiled.stored[revision] != nil
+}
+
+// touches reports whether a revision changes something that the present target changed.
+func (s *policyScope) touches(state rollout.State, revision string) bool {
+	if state.Target == "" || revision == "" {
+		return false
+	}
+	changed := s.compiled.differing(state.Stable, state.Target)
+	for ref := range s.compiled.differing(state.Target, revision) {
+		if changed[ref] {
+			return true
+		}
+	}
+	return false
+}
+
+// retry forgets the failures of nodes that somebody wants to try the target again.
+func (s *policyScope) retry(state rollout.State) (rollout.State, []string) {
+	var nodes []string
+	for _, name := range s.members.nodes {
+		if nc := s.nodeCatalogs[name]; nc != nil && state.Target != "" && nc.Annotations[v1alpha1.AnnotationRetryRollout] == state.Target {
+			nodes = append(nodes, name)
+		}
+	}
+	for _, name := range nodes {
+		state = state.Retry(name)
+		s.tracker.Forget(name)
+	}
+	return state, nodes
+}
+
+// observe returns the nodes of the policy as its decision sees them.
+func (s *policyScope) observe(p *rolloutPlanner, pace rollout.Policy, state rollout.State) []rollout.Node {
+	o := observer{policyScope: s, heartbeats: p.heartbeats, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
+	all := make([]rollout.Node, 0, len(s.members.nodes))
+	for _, name := range s.members.nodes {
+		all = append(all, s.tracker.Observe(o.node(name), pace, s.now))
+	}
+	s.tracker.Retain(func(name string) bool { _, found := slices.BinarySearch(s.members.nodes, name); return found })
+	return all
+}
