@@ -17,7 +17,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		"fettle-apply.1":          "Keep running, and correct drift as it happens.",
 		"fettle-bucket-restore.1": "\\fB--to\\fP",
 		"kubectl-fettle.1":        "what a change would do",
-		"kubectl-fettle-why.1":    "kubectl fettle why KIND/NAME [flags]",
+		"kubectl-fettle-why.1":    "kubectl fettle why KIND/NAME|NODE [flags]",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		if err != nil || !strings.Contains(string(text), want) {

@@ -30,8 +30,8 @@ func newValidate(s shared) *cobra.Command {
 		Use:   "validate " + useSources,
 		Short: "Check manifests like an API server and the compiler, without either",
 		Long: "validate checks that manifests can be decoded, that they satisfy the rules of the CRDs and the types, and\n" +
-			"that references exist and form no cycle. Of this host it reads only the installed external types. apply and\n" +
-			"plan reject the same resources, with the same messages.",
+			"that references exist and form no cycle; so do the names in after of RolloutPolicies. Of this host it reads only\n" +
+			"the installed external types. apply and plan reject the same resources, with the same messages.",
 		Example: "  fettle validate -f manifests/\n" +
 			"  fettle validate -k overlays/web -o json",
 		Args: c.sources.only,
@@ -69,8 +69,8 @@ func (c *validateCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	faults := slices.Concat(set.Faults, c.compileFaults(set))
-	v := validationOf(len(set.Documents)+set.Rejected, faults, set.Ignored)
+	faults := slices.Concat(set.Faults, set.PolicyFaults(), c.compileFaults(set))
+	v := validationOf(len(set.Documents)+len(set.Policies)+set.Rejected, faults, set.Ignored)
 	if err := c.output.Print(c.out, v, func() { c.print(v, set, faults) }); err != nil || len(faults) == 0 {
 		return err
 	}

@@ -13,6 +13,11 @@ import (
 	"github.com/fettle-dev/fettle/providers"
 )
 
+// policy is the manifest of a RolloutPolicy with further fields.
+func policy(name, fields string) string {
+	return "apiVersion: fettle.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: " + name + "}\nspec: {nodeSelector: {}" + fields + "}\n---\n"
+}
+
 func TestValidate(t *testing.T) {
 	for name, c := range map[string]struct {
 		in       string
@@ -76,6 +81,30 @@ func TestValidate(t *testing.T) {
 				"stdin:26: File/e: is already in stdin:21; rename or remove one",
 			},
 		},
+		"checks RolloutPolicies": {
+			in: policy("staging", "") + policy("prod", ", after: [staging], first: 5%, soak: 3m") +
+				policy("default", ", after: [prd]") + policy("edge", ", after: [other]") + policy("staging", "") +
+				policy("a", ", after: [b]") + policy("b", ", after: [c]") + policy("c", ", after: [a]") + policy("d", ", after: [d]"),
+			out: []string{"9 resources, 7 faults"}, code: 1,
+			err: []string{
+				"stdin:21: RolloutPolicy/staging: is already in stdin:1; rename or remove one",
+				"stdin:14: RolloutPolicy/default: spec.after: names prd, which does not exist; did you mean prod?",
+				"stdin:19: RolloutPolicy/edge: spec.after: names other, which does not exist; there are a, b, c, d, default and 3 more",
+				"stdin:26: RolloutPolicy/a: spec.after: a -> b -> c -> a is a cycle: remove one of these names",
+				"stdin:31: RolloutPolicy/b: spec.after: a -> b -> c -> a is a cycle: remove one of these names",
+				"stdin:36: RolloutPolicy/c: spec.after: a -> b -> c -> a is a cycle: remove one of these names",
+				"stdin:41: RolloutPolicy/d: spec.after: d -> d is a cycle: remove one of these names",
+			},
+		},
+		"checks the fields of RolloutPolicies": {
+			in:  policy("prod", ", paused: 1, after: [staging]") + policy("edge", ", pause: true") + strings.Replace(policy("x", ""), "name: x", "labels: {}", 1),
+			out: []string{"3 resources, 3 faults"}, code: 1,
+			err: []string{
+				"stdin:4: RolloutPolicy/prod: spec.paused: must be true or false, not a number",
+				"stdin:9: RolloutPolicy/edge: spec.pause: unknown field; did you mean paused?",
+				"stdin:13: metadata.name: is missing: give this RolloutPolicy a name",
+			},
+		},
 		"ignores other API groups": {
 			in: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", out: []string{"0 resources are valid"},
 			err: []string{"note: ignored Deployment/web in stdin:1, which is not of fettle.dev"},
@@ -120,7 +149,7 @@ func TestValidateAgreesWithAPIServer(t *testing.T) {
 		text := read(t, f)
 		head, _, _ := strings.Cut(text, "\n")
 		message := strings.TrimPrefix(head, "# error: ")
-		if !strings.Contains(text, "\nkind: ExternalType\n") && !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
+		if !strings.Contains(text, "\nkind: ExternalType\n") && !strings.Contains(text, "\nkind: RolloutPolicy\n") && !slices.ContainsFunc(written, func(k resource.Kind) bool { return strings.Contains(text, "\nkind: "+k.Name()+"\n") }) {
 			message = "unknown kind " // internal kinds of the manager and agents
 		}
 		for _, w := range serverWords {

@@ -76,7 +76,7 @@ func only(t *testing.T, dir string) (path, text string) {
 
 func same(t *testing.T, want, got *manifest.Set) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(manifest.Document{}), cmpopts.IgnoreFields(manifest.Set{}, "Types")); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(manifest.Document{}, manifest.Policy{}), cmpopts.IgnoreFields(manifest.Set{}, "Types")); diff != "" {
 		t.Errorf("(-without the cache +with it):\n%s", diff)
 	}
 }

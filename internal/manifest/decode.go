@@ -199,6 +199,8 @@ func (b *batch) addOther(ctx context.Context, o object, h head) {
 		b.reject(o, h.other(), fieldError{"apiVersion", fmt.Sprintf("unknown version %s; use %s", h.APIVersion, v1alpha1.GroupVersion)})
 	case h.Kind == externalType:
 		b.cached.skip() // it was declared before
+	case h.Kind == rolloutPolicy:
+		b.addPolicy(ctx, o, h)
 	default:
 		b.addResource(ctx, o, h)
 	}

@@ -19,6 +19,8 @@ type Set struct {
 	Documents  []Document // resources that an API server would accept
 	ConfigMaps ConfigMaps
 	Secrets    Secrets
+	// Policies are the RolloutPolicies, which only clusters have.
+	Policies []Policy
 	// Types are the external types of the resources.
 	Types Types
 	// Faults are all errors. The rest of the Set has nothing that a fault is about, except for Fragments.
@@ -133,6 +135,7 @@ func (s *Set) addAll(ctx context.Context, parts []part, cache *Cache) {
 		s.Documents = append(s.Documents, b.Documents...)
 		s.ConfigMaps = append(s.ConfigMaps, b.ConfigMaps...)
 		s.Secrets = append(s.Secrets, b.Secrets...)
+		s.Policies = append(s.Policies, b.Policies...)
 		s.Faults = append(s.Faults, b.Faults...)
 		s.Fragments = append(s.Fragments, b.Fragments...)
 		s.Ignored = append(s.Ignored, b.Ignored...)

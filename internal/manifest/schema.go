@@ -30,7 +30,9 @@ var allSchemas = sync.OnceValue(func() schemas {
 		kind := r.KindName()
 		all[kind] = sync.OnceValues(func() (kindSchema, error) { return compileBuiltIn(kind) })
 	}
-	all[externalType] = sync.OnceValues(func() (kindSchema, error) { return compileBuiltIn(externalType) })
+	for _, kind := range []string{externalType, rolloutPolicy} {
+		all[kind] = sync.OnceValues(func() (kindSchema, error) { return compileBuiltIn(kind) })
+	}
 	return all
 })
 

@@ -25,7 +25,7 @@ func ofFettle() []string {
 // ofPlugin are the commands of kubectl fettle, which are about the nodes of a cluster.
 func ofPlugin() []string {
 	return []string{
-		"agent", "catalog", "completion", "diff", "disable", "drift", "enable", "plan", "report", "status", "support-bundle", "ui", "version", "why",
+		"agent", "catalog", "completion", "diff", "disable", "drift", "enable", "plan", "report", "rollout", "status", "support-bundle", "ui", "version", "why",
 	}
 }
 

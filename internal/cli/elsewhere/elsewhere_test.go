@@ -33,11 +33,11 @@ func TestEachProgramHasItsCommandsAndKnowsThoseOfTheOther(t *testing.T) {
 		{
 			cli.Command(cli.Options{}),
 			[]string{"agent", "apply", "bucket", "describe", "disable", "enable", "facts", "graph", "plan", "report", "resource", "support-bundle", "type", "validate", "version"},
-			[]string{"catalog", "diff", "drift", "fleet", "status", "ui", "why"},
+			[]string{"catalog", "diff", "drift", "fleet", "rollout", "status", "ui", "why"},
 		},
 		{
 			fleet.Command(fleet.Options{}),
-			[]string{"agent", "catalog", "completion", "diff", "disable", "drift", "enable", "plan", "report", "status", "support-bundle", "ui", "version", "why"},
+			[]string{"agent", "catalog", "completion", "diff", "disable", "drift", "enable", "plan", "report", "rollout", "status", "support-bundle", "ui", "version", "why"},
 			[]string{"apply", "bucket", "describe", "facts", "fleet", "graph", "resource", "type", "validate"},
 		},
 	} {

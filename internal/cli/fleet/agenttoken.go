@@ -20,6 +20,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/credentials"
 	"github.com/fettle-dev/fettle/internal/cli/elsewhere"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/nodetoken"
 	"github.com/fettle-dev/fettle/internal/state"
 )
@@ -131,7 +132,7 @@ func allowRenewal(ctx context.Context, client dynamic.Interface, namespace, audi
 	}
 	if err == nil {
 		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{nodetoken.AudienceAnnotation: audience}}}) //nolint:errchkjson // they are strings
-		_, err = namespaces.Patch(ctx, namespace, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = namespaces.Patch(ctx, namespace, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: overview.FieldManager})
 	}
 	if err != nil {
 		return fmt.Errorf("cannot allow agents to renew their tokens by the annotation %s of Namespace %s: %w", nodetoken.AudienceAnnotation, namespace, err)

@@ -15,7 +15,7 @@ import (
 type catalogCommand struct {
 	shared
 	output flags.Output
-	codes  exitCodes
+	codes  flags.ExitCodes
 }
 
 func newCatalog(s shared) *cobra.Command {
@@ -31,7 +31,7 @@ func newCatalog(s shared) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output.AddTable(cmd)
-	c.codes.addUsage(cmd, "exit with 4 if a resource is withheld (default: 0)")
+	c.codes.AddUsage(cmd, "exit with 4 if a resource is withheld (default: 0)")
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (c *catalogCommand) run(ctx context.Context, node string) error {
 	if err := c.output.PrintRows(c.out, all, entryRows(all)); err != nil {
 		return err
 	}
-	return c.codes.exit(false, slices.ContainsFunc(all, func(e overview.Entry) bool { return e.Withheld != nil }))
+	return c.codes.Exit(false, slices.ContainsFunc(all, func(e overview.Entry) bool { return e.Withheld != nil }))
 }
 
 func entryRows(all []overview.Entry) [][]string {

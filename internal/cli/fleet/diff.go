@@ -23,7 +23,7 @@ import (
 type diffCommand struct {
 	shared
 	output flags.Output
-	codes  exitCodes
+	codes  flags.ExitCodes
 }
 
 func newDiff(s shared) *cobra.Command {
@@ -40,7 +40,7 @@ func newDiff(s shared) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	c.output.AddText(cmd)
-	c.codes.add(cmd, "if there is a difference", "if something failed, is withheld or unknown, or a node is held, disabled or gives no answer")
+	c.codes.Add(cmd, "if there is a difference", "if something failed, is withheld or unknown, or a node is held, disabled or gives no answer")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (c *diffCommand) run(ctx context.Context, of string) error {
 	if err := c.output.Print(c.out, []answer{answerOf(d)}, func() { c.printOne(d) }); err != nil {
 		return err
 	}
-	return c.codes.exit(differs(d), fails(d))
+	return c.codes.Exit(differs(d), fails(d))
 }
 
 // ofResource asks all nodes that a resource selects about it, unless it is withheld there.
@@ -113,10 +113,10 @@ func (c *diffCommand) printAll(asked []overview.Difference) error {
 	if err := c.output.Print(c.out, answers, func() { c.printGroups(asked) }); err != nil {
 		return err
 	}
-	if silent && !c.codes.wanted {
+	if silent && !c.codes.Wanted() {
 		return output.Exit(1)
 	}
-	return c.codes.exit(slices.ContainsFunc(asked, differs), slices.ContainsFunc(asked, fails))
+	return c.codes.Exit(slices.ContainsFunc(asked, differs), slices.ContainsFunc(asked, fails))
 }
 
 // printGroups prints the answers of nodes that differ in the same way together, then where the resource is withheld.

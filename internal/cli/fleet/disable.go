@@ -22,14 +22,8 @@ type nodeSwitch struct {
 	shared
 	all      bool
 	selector string
-	dryRun   string
+	dryRun   flags.DryRun
 }
-
-// Values of --dry-run, as in kubectl.
-const (
-	dryRunNone   = "none"
-	dryRunServer = "server"
-)
 
 const useNodes = " (NODE ... | -l SELECTOR | --all)"
 
@@ -37,8 +31,7 @@ const useNodes = " (NODE ... | -l SELECTOR | --all)"
 func (c *nodeSwitch) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.all, "all", false, "all nodes of the cluster, and those that join")
 	cmd.Flags().StringVarP(&c.selector, "selector", "l", "", "nodes with matching labels, such as role=web")
-	cmd.Flags().StringVar(&c.dryRun, "dry-run", dryRunNone, "none, or server: the API server checks the change, and stores nothing")
-	flags.Complete(cmd, "dry-run", dryRunNone, dryRunServer)
+	c.dryRun.Add(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names, how := c.completeNode(cmd, given, word)
 		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) }), how
@@ -59,20 +52,12 @@ func (c *nodeSwitch) check(cmd *cobra.Command, nodes []string) error {
 	if _, err := labels.Parse(c.selector); err != nil {
 		return fmt.Errorf("--selector %q: %w", c.selector, err)
 	}
-	return flags.OneOf("--dry-run", c.dryRun, dryRunNone, dryRunServer)
+	return c.dryRun.Check()
 }
 
 // to returns the switch for a new value.
 func (c *nodeSwitch) to(d *v1alpha1.Disabled) overview.Switch {
-	return overview.Switch{Disabled: d, DryRun: c.dryRun == dryRunServer}
-}
-
-// done is the end of a line about something that was done.
-func (c *nodeSwitch) done() string {
-	if c.dryRun == dryRunServer {
-		return " (server dry run)"
-	}
-	return ""
+	return overview.Switch{Disabled: d, DryRun: c.dryRun.Server()}
 }
 
 // names returns the nodes that the arguments or the selector choose, each once. kubectl get -o name prints them as node/NAME.
@@ -127,7 +112,7 @@ func (c *disableCommand) run(ctx context.Context, nodes []string) error {
 	if c.all {
 		before, err := client.SwitchFleet(ctx, c.to(d))
 		if err == nil {
-			c.out.Print("%s", overview.DisabledLine("all nodes", before, d, c.done()))
+			c.out.Print("%s", overview.DisabledLine("all nodes", before, d, c.dryRun.Done()))
 		}
 		return err
 	}
@@ -140,7 +125,7 @@ func (c *disableCommand) run(ctx context.Context, nodes []string) error {
 		return err
 	}
 	for i, name := range names {
-		c.out.Print("%s", overview.DisabledLine("node "+name, before[i], d, c.done()))
+		c.out.Print("%s", overview.DisabledLine("node "+name, before[i], d, c.dryRun.Done()))
 	}
 	return nil
 }
@@ -196,7 +181,7 @@ func (c *enableCommand) run(ctx context.Context, nodes []string) error {
 	}
 	for i, name := range names {
 		remains := before[i].WithoutOwn().Remains(time.Now())
-		c.out.Print("%s", overview.EnabledLine("node "+name, before[i], remains, c.done()))
+		c.out.Print("%s", overview.EnabledLine("node "+name, before[i], remains, c.dryRun.Done()))
 	}
 	return nil
 }
@@ -206,7 +191,7 @@ func (c *enableCommand) enableAll(ctx context.Context, client *overview.Client) 
 	if err != nil {
 		return err
 	}
-	c.out.Print("%s", overview.EnabledLine("all nodes", before, "", c.done()))
+	c.out.Print("%s", overview.EnabledLine("all nodes", before, "", c.dryRun.Done()))
 	controls, err := client.Controls(ctx)
 	if err != nil {
 		return fmt.Errorf("all nodes were enabled, but whether some remain disabled is unknown: %w", err)

@@ -90,7 +90,7 @@ func controls(fleet string) map[string]string {
 func TestRunsOfNodesAreDisabledAndEnabled(t *testing.T) {
 	t.Parallel()
 
-	const merge = " application/merge-patch+json fieldManager=kubectl-fettle"
+	const merge = " application/merge-patch+json fieldManager=fettle-cli"
 	for line, want := range map[string]struct {
 		outcome
 		patches []string
@@ -107,8 +107,8 @@ func TestRunsOfNodesAreDisabledAndEnabled(t *testing.T) {
 		"disable -l role=web --dry-run server": {
 			outcome{out: "node web-1 disabled (server dry run)\nnode web-2 disabled (server dry run)\n"},
 			[]string{
-				"nodecatalogs/web-1 application/merge-patch+json dryRun=All&fieldManager=kubectl-fettle" + `: {"spec":{"disabled":{"reason":null,"until":null}}}`,
-				"nodecatalogs/web-2 application/merge-patch+json dryRun=All&fieldManager=kubectl-fettle" + `: {"spec":{"disabled":{"reason":null,"until":null}}}`,
+				"nodecatalogs/web-1 application/merge-patch+json dryRun=All&fieldManager=fettle-cli" + `: {"spec":{"disabled":{"reason":null,"until":null}}}`,
+				"nodecatalogs/web-2 application/merge-patch+json dryRun=All&fieldManager=fettle-cli" + `: {"spec":{"disabled":{"reason":null,"until":null}}}`,
 			},
 		},
 		"disable --all --reason RAID":   {outcome{out: "all nodes disabled (RAID)\n"}, []string{"fleets/fleet" + merge + `: {"spec":{"disabled":{"reason":"RAID","until":null}}}`}},

@@ -22,7 +22,7 @@ import (
 type driftCommand struct {
 	shared
 	output flags.Output
-	codes  exitCodes
+	codes  flags.ExitCodes
 	query  overview.Query
 	since  time.Duration
 }
@@ -41,7 +41,7 @@ func newDrift(s shared) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, refs []string) error { return c.run(cmd.Context(), refs) },
 	}
 	c.output.AddTable(cmd)
-	c.codes.add(cmd, "if there is drift", "if some cannot be corrected, or nodes did not check it")
+	c.codes.Add(cmd, "if there is drift", "if some cannot be corrected, or nodes did not check it")
 	cmd.Flags().StringVar(&c.query.By, "by", overview.ByResource, "resource, node, kind, or both: each resource on each node")
 	flags.Complete(cmd, "by", driftGroups()...)
 	cmd.Flags().StringSliceVar(&c.query.Nodes, "node", nil, "only drift on this node; may be repeated")
@@ -79,7 +79,7 @@ func (c *driftCommand) run(ctx context.Context, refs []string) error {
 		return err
 	}
 	failed := slices.ContainsFunc(drifted, func(d overview.Drift) bool { return d.Failed > 0 })
-	return c.codes.exit(len(drifted) > 0, failed || len(unchecked) > 0)
+	return c.codes.Exit(len(drifted) > 0, failed || len(unchecked) > 0)
 }
 
 // resolve checks that the nodes of the query and resources exist, and gives their kinds the names that nodes report. Resources that are gone,

@@ -16,6 +16,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/cli/place"
 	"github.com/fettle-dev/fettle/internal/cli/program"
+	"github.com/fettle-dev/fettle/internal/cli/rollout"
 	"github.com/fettle-dev/fettle/internal/cli/supportbundle"
 )
 
@@ -60,10 +61,14 @@ func (o Options) build(streams program.Streams, out *output.Printer) *cobra.Comm
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // kubectl completes its plugins
 	}
 	s.access.Add(cmd)
-	cmd.AddCommand(newStatus(s), newDrift(s), newWhy(s), newDiff(s), newReport(s), newCatalog(s), newPlan(s), newDisable(s), newEnable(s), newUI(s),
+	cmd.AddCommand(newStatus(s), newDrift(s), newWhy(s), newDiff(s), newReport(s), newCatalog(s), newPlan(s), newRollout(s), newDisable(s), newEnable(s), newUI(s),
 		newVersion(s), newCompletion(s), newAgent(s), newSupportBundle(s))
 	elsewhere.AddToPlugin(cmd)
 	return cmd
+}
+
+func newRollout(s shared) *cobra.Command {
+	return rollout.Command(rollout.Options{Out: s.out, Connect: s.connect, Complete: s.complete})
 }
 
 func newSupportBundle(s shared) *cobra.Command {
@@ -89,34 +94,6 @@ func (s shared) connect() (*overview.Client, error) {
 		return nil, err
 	}
 	return overview.Connect(cfg)
-}
-
-// exitCodes is the flag --detailed-exitcodes.
-type exitCodes struct{ wanted bool }
-
-// add adds the flag to a command, for what differs and what fails.
-func (e *exitCodes) add(cmd *cobra.Command, differs, fails string) {
-	e.addUsage(cmd, fmt.Sprintf("exit with 2 %s, 4 %s, 6 for both (default: 0)", differs, fails))
-}
-
-func (e *exitCodes) addUsage(cmd *cobra.Command, usage string) {
-	cmd.Flags().BoolVar(&e.wanted, "detailed-exitcodes", false, usage)
-}
-
-// exit returns the exit code of what was found, if codes are wanted: those of Puppet, where whatever is withheld, held or unknown
-// counts as failed.
-func (e exitCodes) exit(differs, fails bool) error {
-	code := 0
-	if differs {
-		code |= 2
-	}
-	if fails {
-		code |= 4
-	}
-	if !e.wanted || code == 0 {
-		return nil
-	}
-	return output.Exit(code)
 }
 
 // counts is "3 total, 2 ready", without what is 0 after the first.

@@ -153,7 +153,7 @@ func TestNamesOfTheClusterAreCompleted(t *testing.T) {
 	kubeconfig := cluster(t, "2026-01-02T03:04:05Z", "2026-01-01T03:04:05Z")
 	const noSpace, noFile = ":6\n", ":4\n"
 	for line, want := range map[string]string{
-		"why Fi":                "File/\n" + noSpace,
+		"why Fi":                "web-1\nweb-2\nFile/\n" + noSpace,
 		"why File/":             "File/issue\nFile/motd\n" + noFile,
 		"why fl/mo":             "fl/motd\n" + noFile,
 		"why File/motd Fi":      noFile,

@@ -33,6 +33,10 @@ func (c *planCommand) printMarkdown(p *overview.Plan) {
 			c.out.Print("%s", output.Block(fence+"diff\n"+diff+"\n"+fence))
 		}
 	}
+	if line := stagesLine(p); line != "" {
+		c.out.Print("")
+		c.out.Print("%s", code(line))
+	}
 	if len(p.Problems) > 0 {
 		c.out.Print("")
 	}

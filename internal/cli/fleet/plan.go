@@ -11,6 +11,7 @@ import (
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
 	"github.com/fettle-dev/fettle/internal/cli/output"
+	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/manifest"
 	"github.com/fettle-dev/fettle/internal/source"
 )
@@ -19,10 +20,12 @@ import (
 type planCommand struct {
 	shared
 	output  flags.Output
-	codes   exitCodes
+	codes   flags.ExitCodes
 	sources source.Request
-	spec    reports.PlanSpec
-	limit   time.Duration
+	// policies are the files of --policy.
+	policies []string
+	spec     reports.PlanSpec
+	limit    time.Duration
 	// failOnChange is an old form of --detailed-exitcodes.
 	failOnChange bool
 }
@@ -34,8 +37,10 @@ func newPlan(s shared) *cobra.Command {
 		Short: "Show what a change of resources would do to the nodes of the cluster, with diffs",
 		Long: "plan compiles the change for all nodes, and asks the agents of those whose catalogs change what it would do to their hosts.\n" +
 			"Nothing is applied. Commands of users and programs of external types are not started: what only they can tell is unknown.\n" +
-			"Nodes with the same outcome are shown together.",
+			"Nodes with the same outcome are shown together. The last line names the RolloutPolicies that the change would pass, in their order,\n" +
+			"and how long that takes at least. Nodes that wait for an earlier rollout are not asked.",
 		Example: "  kubectl fettle plan -f manifests/\n" +
+			"  kubectl fettle plan -f manifests/ --policy prod.yaml\n" +
 			"  kubectl fettle plan -f manifests/ --prune -l team=web -o markdown\n" +
 			"  kubectl fettle plan -f motd.yaml --sample 3 --detailed-exitcodes",
 		Args: cobra.NoArgs,
@@ -49,11 +54,13 @@ func newPlan(s shared) *cobra.Command {
 	f.StringVarP(&c.sources.Kustomize, "kustomize", "k", "", "directory of a kustomization to build, instead of -f; requires kustomize or kubectl")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // it was just added
 	_ = cmd.MarkFlagDirname("kustomize")
+	f.StringSliceVar(&c.policies, "policy", nil, "file with RolloutPolicies that are assumed to exist, instead of those of the cluster with the same names; may be repeated")
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json") // it was just added
 	f.BoolVar(&c.spec.Prune, "prune", false, "delete the resources of the cluster that the manifests lack")
 	f.StringVarP(&c.spec.Selector, "selector", "l", "", "limit --prune to resources with these labels, such as team=web")
 	f.Int32Var(&c.spec.Sample, "sample", 0, "how many nodes to ask of those whose catalogs change in the same way (default: all)")
 	flags.Duration(cmd, &c.limit, "timeout", 2*time.Minute, "when to stop asking; a node has ten seconds to answer")
-	c.codes.add(cmd, "if a host would change or might", "if something would fail, be withheld or is unknown, or a node is held, disabled, silent or gives no answer")
+	c.codes.Add(cmd, "if a host would change or might", "if something would fail, be withheld or is unknown, or a node is held, disabled, silent or gives no answer")
 	f.BoolVar(&c.failOnChange, "fail-on-change", false, "")
 	_ = f.MarkHidden("fail-on-change") // it was just added
 	return cmd
@@ -87,6 +94,10 @@ func (c *planCommand) run(ctx context.Context) error {
 	if spec.Manifests, err = c.ownManifests(ctx, all); err != nil {
 		return err
 	}
+	changed, err := c.readPolicies(ctx)
+	if err != nil {
+		return err
+	}
 	client, err := c.connect()
 	if err != nil {
 		return err
@@ -96,11 +107,8 @@ func (c *planCommand) run(ctx context.Context) error {
 		return err
 	}
 	if p.Nodes.Affected > 0 {
-		if nodes, err := client.NodeCatalogs(ctx); err == nil {
-			p.CountStates(nodes)
-		} else {
-			c.out.Warn("cannot say which nodes are held, disabled or silent: %v", err)
-		}
+		c.countStates(ctx, client, p)
+		c.passThrough(ctx, client, p, changed)
 	}
 	for _, note := range p.Notes {
 		c.out.Warn("note: %s", note)
@@ -108,7 +116,17 @@ func (c *planCommand) run(ctx context.Context) error {
 	if err := c.output.Print(c.out, p, func() { c.print(p) }); err != nil {
 		return err
 	}
-	return c.codes.exit(p.Differs(), p.Fails())
+	return c.codes.Exit(p.Differs(), p.Fails())
+}
+
+// countStates adds the states of the affected nodes to a plan.
+func (c *planCommand) countStates(ctx context.Context, client *overview.Client, p *overview.Plan) {
+	nodes, err := client.NodeCatalogs(ctx)
+	if err != nil {
+		c.out.Warn("cannot say which nodes are held, disabled or silent: %v", err)
+		return
+	}
+	p.CountStates(nodes)
 }
 
 // ownManifests reads what is sent to the cluster: no Secrets, and nothing that is not of Fettle.

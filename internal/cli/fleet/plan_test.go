@@ -19,6 +19,7 @@ import (
 // planner is a cluster that answers plans with these responses, one after the other, and again from the first one.
 type planner struct {
 	kubeconfig string
+	policies   string // that the cluster has; "" for an older one, which does not know them
 	mu         sync.Mutex
 	asked      []reports.PlanSpec
 }
@@ -28,8 +29,9 @@ func plannerOf(t *testing.T, responses ...string) *planner {
 	p := &planner{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/apis/fettle.dev/v1alpha1/nodecatalogs" {
-			_, _ = fmt.Fprint(w, planNodes)
+		lists := map[string]string{"/apis/fettle.dev/v1alpha1/nodecatalogs": planNodes, "/api/v1/nodes": planLabels, "/apis/fettle.dev/v1alpha1/rolloutpolicies": p.policies}
+		if list := lists[r.URL.Path]; list != "" {
+			_, _ = fmt.Fprint(w, list)
 			return
 		}
 		p.mu.Lock()
@@ -68,6 +70,10 @@ const planNodes = `{"metadata":{},"items":[{"metadata":{"name":"web-2"},"spec":{
 	`{"metadata":{"name":"web-4"},"status":{"conditions":[{"type":"Ready","status":"False","reason":"Disabled"}]}},` +
 	`{"metadata":{"name":"web-9","annotations":{"fettle.dev/silent-since":"2026-01-02T03:04:05Z"}}}]}`
 
+// planLabels are the labels of the nodes: one is for staging, the others are for production.
+const planLabels = `{"metadata":{},"items":[{"metadata":{"name":"web-1","labels":{"tier":"staging"}}},{"metadata":{"name":"web-2","labels":{"tier":"prod"}}},` +
+	`{"metadata":{"name":"web-3","labels":{"tier":"prod"}}},{"metadata":{"name":"web-4","labels":{"tier":"prod"}}},{"metadata":{"name":"web-5","labels":{"tier":"prod"}}},{"metadata":{"name":"web-9"}}]}`
+
 const planFile = "apiVersion: fettle.dev/v1alpha1\nkind: File\nmetadata: {name: motd}\nspec: {nodeSelector: {}, path: /etc/motd, content: x}\n"
 
 const (
@@ -102,7 +108,8 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 			"1      web-5    File/motd        remove              no change\n" +
 			"\nFile/motd on web-1, web-2:\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n\n" +
 			"File/motd on 1 node: Conflict: <b>@ann</b>\n" +
-			"5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n",
+			"5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n" +
+			"No RolloutPolicy: the change reaches all nodes at once\n",
 		err: "note: Secret/s in " + dir + "/a.yaml:8 is not part of the plan\nnote: Deployment/web in a.yaml:1 is not of fettle.dev\n",
 	}
 	if diff := cmp.Diff(want, kubectlFettle(t, "", args...), cmp.AllowUnexported(outcome{})); diff != "" {
@@ -129,6 +136,7 @@ func TestFleetPlanShowsOutcomesOfAllResponses(t *testing.T) {
 		"| 1 | `web-4` | `File/motd` | `add (noop)` | `not asked` |\n" +
 		"| 1 | `web-5` | `File/motd` | `remove` | `no change` |\n" +
 		"\n`File/motd` on `web-1, web-2`:\n\n````diff\n--- a\n+++ b\n-one\\x1b[2J\n+```two|\n````\n" +
+		"\n`No RolloutPolicy: the change reaches all nodes at once`\n" +
 		"\n- `File/motd on 1 node: Conflict: <b>@ann</b>`\n"
 	if diff := cmp.Diff(wantText, markdown.out); diff != "" {
 		t.Error(diff)
@@ -141,12 +149,12 @@ func TestFleetPlanWaitsWhileOtherPlansAreMade(t *testing.T) {
 	t.Parallel()
 	p := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, fmt.Sprintf(lastPart, "web-2"))
 	got := kubectlFettle(t, planFile, "plan", "-f", "-", "--kubeconfig", p.kubeconfig)
-	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+	if last := "5 of 9 nodes: 3 answered, of which 2 would change; 1 would not get a resource; 2 partly unknown; 1 without an answer, 1 not asked; 1 held; 1 disabled; 1 silent\nNo RolloutPolicy: the change reaches all nodes at once\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	late := plannerOf(t, tooMany, fmt.Sprintf(firstPart, "web-1"), tooMany, tooMany)
 	got = kubectlFettle(t, planFile, "plan", "-f", "-", "--timeout", "1500ms", "--kubeconfig", late.kubeconfig)
-	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 1 partly unknown; 0 without an answer, 4 not asked\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
+	if last := "5 of 9 nodes: 1 answered, of which 1 would change; 1 partly unknown; 0 without an answer, 4 not asked\nNo RolloutPolicy: the change reaches all nodes at once\n"; !strings.HasSuffix(got.out, last) || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	busy := plannerOf(t, tooMany)
@@ -176,8 +184,8 @@ func TestFleetPlanWithoutChangeOrWithFaults(t *testing.T) {
 		`"report":{"counts":{"total":1,"noop":1},"resources":[{"ref":"File/motd","state":"Noop","events":[{"message":"mode changed"}]}]}}]}}`)
 	const heads = "NODES  EXAMPLE  RESOURCE   CATALOG  HOST\n1      web-1    File/motd  change   "
 	outcomes := map[string]outcome{
-		breaks.kubeconfig:   {code: 4, out: heads + "fails: no space\n\n1 of 3 nodes: 1 answered, of which 0 would change; 1 would fail; 0 without an answer, 0 not asked\n"},
-		changes.kubeconfig:  {code: 2, out: heads + "mode changed\n\n1 of 3 nodes: 1 answered, of which 1 would change; 0 without an answer, 0 not asked\n"},
+		breaks.kubeconfig:   {code: 4, out: heads + "fails: no space\n\n1 of 3 nodes: 1 answered, of which 0 would change; 1 would fail; 0 without an answer, 0 not asked\nNo RolloutPolicy: the change reaches all nodes at once\n"},
+		changes.kubeconfig:  {code: 2, out: heads + "mode changed\n\n1 of 3 nodes: 1 answered, of which 1 would change; 0 without an answer, 0 not asked\nNo RolloutPolicy: the change reaches all nodes at once\n"},
 		withheld.kubeconfig: {code: 4, out: "File/motd on all nodes, as now: Conflict: File/b manages it, too\nno change for 3 nodes; 1 withheld\n"},
 	}
 	for kubeconfig, want := range outcomes {

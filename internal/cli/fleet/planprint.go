@@ -38,6 +38,9 @@ func (c *planCommand) print(p *overview.Plan) {
 		c.out.PrintIn(output.Red, "and %d more problems", p.OmittedProblems)
 	}
 	c.out.Print("%s", planSummary(p))
+	if line := stagesLine(p); line != "" {
+		c.out.Print("%s", line)
+	}
 }
 
 // planSummary is the last line of a plan.
@@ -49,7 +52,7 @@ func planSummary(p *overview.Plan) string {
 	line := fmt.Sprintf("%d of %s: %d answered, of which %d would change", n.Affected, text.Count(n.Total, "node"), n.Answered, n.Changing)
 	return line + countedIf(n.Failing, "would fail") + countedIf(n.Withheld, "would not get a resource") + countedIf(n.Unknown, "partly unknown") +
 		fmt.Sprintf("; %d without an answer, %d not asked", n.NoAnswer, n.NotAsked) +
-		countedIf(n.Held, "held") + countedIf(n.Disabled, "disabled") + countedIf(n.Silent, "silent")
+		countedIf(n.Waiting, text.Plural(n.Waiting, "waits", "wait")+" for a rollout") + countedIf(n.Held, "held") + countedIf(n.Disabled, "disabled") + countedIf(n.Silent, "silent")
 }
 
 func problemLine(p reports.PlanProblem) string {
@@ -110,7 +113,7 @@ func actionOf(c reports.PlanChange) string {
 // hostOf is what happens to a changed resource on the hosts of a group.
 func hostOf(g overview.PlanGroup, effect string) string {
 	switch {
-	case g.Answer == reports.AnswerNotAsked:
+	case g.Answer == reports.AnswerNotAsked, g.Answer == reports.AnswerWaiting:
 		return strings.TrimSuffix("not asked: "+g.Message, ": ")
 	case g.Report == nil:
 		return "unknown: " + g.Message

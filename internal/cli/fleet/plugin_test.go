@@ -18,7 +18,7 @@ func TestHelpOfThePluginNamesKubectl(t *testing.T) {
 		"plan --help":          {"Usage:\n  kubectl fettle plan (-f FILE|DIR|URL|- | -k DIR) [flags]\n", "  kubectl fettle plan -f manifests/\n", "      --as string "},
 		"report list --help":   {"  kubectl fettle report list NODE [flags]\n"},
 		"--help":               {"Usage:\n  kubectl fettle [command]\n", "Use \"kubectl fettle [command] --help\" for more"},
-		"help why":             {"  kubectl fettle why KIND/NAME [flags]\n"},
+		"help why":             {"  kubectl fettle why KIND/NAME|NODE [flags]\n"},
 		"--version":            {"kubectl fettle version "},
 		"__complete di":        {"diff\tShow how hosts differ"},
 		"completion":           {"#!/bin/sh\nexec kubectl-fettle __complete \"$@\"\n"},

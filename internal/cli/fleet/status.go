@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/cli/flags"
@@ -20,7 +21,7 @@ import (
 type statusCommand struct {
 	shared
 	output flags.Output
-	codes  exitCodes
+	codes  flags.ExitCodes
 	watch  bool
 }
 
@@ -29,9 +30,9 @@ func newStatus(s shared) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the fleet on one screen: nodes, resources, recent drift, and problems",
-		Long: "status counts nodes and resources by state, and shows what is held, the nodes with problems and those that have yet to apply\n" +
-			"their catalog. Nodes in the same state for the same reason are shown together; -o wide lists each. Resources of silent nodes\n" +
-			"are unknown.",
+		Long: "status counts nodes and resources by state, and shows what is held, rollouts that are not at rest, the nodes with problems\n" +
+			"and those that have yet to apply their catalog. Nodes in the same state for the same reason are shown together; -o wide\n" +
+			"lists each. Resources of silent nodes are unknown.",
 		Example: "  kubectl fettle status\n  kubectl fettle status --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +43,7 @@ func newStatus(s shared) *cobra.Command {
 		},
 	}
 	c.output.AddTable(cmd)
-	c.codes.add(cmd, "if nodes are pending or out of sync", "if some failed, are held, disabled or silent, or don't get a resource")
+	c.codes.Add(cmd, "if nodes are pending or out of sync", "if some failed, are held, disabled or silent, or don't get a resource")
 	cmd.Flags().BoolVar(&c.watch, "watch", false, "show the progress of the fleet until interrupted, from the object Fleet, which the manager writes every ten seconds at most")
 	return cmd
 }
@@ -61,11 +62,12 @@ func (c *statusCommand) run(ctx context.Context) error {
 	if s.Nodes.Held > 0 {
 		s.Deselection = c.deselection(ctx, client)
 	}
+	s.Rollouts = c.rollouts(ctx, client)
 	all := slices.Concat(s.Problems, s.Others)
 	if err := c.output.PrintTable(c.out, s, problemRows(all, now, c.output), func() { c.print(s, all, now) }); err != nil {
 		return err
 	}
-	return c.codes.exit(len(s.Others) > 0, len(s.Problems) > 0)
+	return c.codes.Exit(len(s.Others) > 0, len(s.Problems) > 0)
 }
 
 // deselection returns what is held, with the command that confirms it; nil if the Fleet cannot be read.
@@ -75,6 +77,15 @@ func (s shared) deselection(ctx context.Context, client *overview.Client) *v1alp
 		s.out.Warn("cannot say how to confirm what is held: %v", err)
 	}
 	return fleet.Status.Deselection
+}
+
+// rollouts returns the policies whose rollouts are not at rest; none if they cannot be read, or an older manager has none.
+func (c *statusCommand) rollouts(ctx context.Context, client *overview.Client) []overview.Policy {
+	all, err := client.Policies(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.out.Warn("cannot say which rollouts are in progress: %v", err)
+	}
+	return overview.Unsettled(all)
 }
 
 // maxGroups is the number of groups in a table that is not wide.
@@ -110,6 +121,9 @@ func summary(s overview.Status) [][]string {
 	}
 	if s.Deselection != nil {
 		rows = append(rows, []string{"Held", s.Deselection.Message})
+	}
+	for _, p := range s.Rollouts {
+		rows = append(rows, []string{"Rollout", p.Name + ": " + p.Line()})
 	}
 	return rows
 }

@@ -37,7 +37,7 @@ func (c *statusCommand) follow(ctx context.Context) error {
 		case <-time.After(reconnectAfter):
 		}
 	}
-	return c.codes.exit(shown.Pending+shown.OutOfSync > 0, shown.Failed+shown.Withheld+shown.Held+shown.Silent+shown.Disabled > 0)
+	return c.codes.Exit(shown.Pending+shown.OutOfSync > 0, shown.Failed+shown.Withheld+shown.Held+shown.Silent+shown.Disabled > 0)
 }
 
 // A follower shows the states of the fleet that differ from the one before.

@@ -22,26 +22,33 @@ import (
 type whyCommand struct {
 	shared
 	output flags.Output
-	codes  exitCodes
+	codes  flags.ExitCodes
 	node   string
 }
 
 func newWhy(s shared) *cobra.Command {
 	c := whyCommand{shared: s}
 	cmd := &cobra.Command{
-		Use:   "why KIND/NAME",
-		Short: "Explain where a resource applies, its state on each node, and why",
+		Use:   "why KIND/NAME|NODE",
+		Short: "Explain where a resource applies, its state on each node, and why, or what a node waits for",
 		Long: "why explains which nodes a resource selects and by what, its state on each of them, and what it waits for. It reads the\n" +
-			"resource, Nodes and NodeCatalogs. Nodes in the same state for the same reason are shown together, problems first; -o wide\n" +
-			"lists each node, and those that are not selected.",
+			"resource, Nodes, NodeCatalogs, RolloutPolicies and CatalogRevisions. Nodes in the same state for the same reason are shown\n" +
+			"together, problems first; -o wide lists each node, and those that are not selected. For a node, why explains its state, and\n" +
+			"for which resources it waits until a rollout reaches it.",
 		Example: "  kubectl fettle why File/motd\n" +
-			"  kubectl fettle why File/motd --node web-1",
+			"  kubectl fettle why File/motd --node web-1\n" +
+			"  kubectl fettle why web-1",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeOneRef,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+		ValidArgsFunction: c.completeNodeOrRef,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !strings.ContainsAny(args[0], "/[") {
+				return c.runNode(cmd.Context(), args[0])
+			}
+			return c.run(cmd.Context(), args[0])
+		},
 	}
 	c.output.AddTable(cmd)
-	c.codes.add(cmd, "if nodes differ from the resource or have yet to apply it", "if it failed, is withheld, skipped, held, disabled or unknown on some")
+	c.codes.Add(cmd, "if nodes differ from the resource or have yet to apply it", "if it failed, is withheld, skipped, held, disabled or unknown on some")
 	cmd.Flags().StringVar(&c.node, "node", "", "only this node")
 	_ = cmd.RegisterFlagCompletionFunc("node", c.completeNode)
 	return cmd
@@ -64,6 +71,7 @@ func (c *whyCommand) run(ctx context.Context, ref string) error {
 	if err != nil {
 		return fmt.Errorf("%s selects no node: %w", r.Ref(), err)
 	}
+	c.waits(ctx, client, nodes).Explain(r.Ref(), all, nodes)
 	w := explained{Resource: r, all: all, one: c.node != ""}
 	if slices.ContainsFunc(all, func(e overview.Explanation) bool { return e.Held }) {
 		w.deselection = c.deselection(ctx, client)
@@ -71,7 +79,17 @@ func (c *whyCommand) run(ctx context.Context, ref string) error {
 	if err := c.print(w, time.Now()); err != nil {
 		return err
 	}
-	return c.codes.exit(slices.ContainsFunc(all, overview.Explanation.Differs), slices.ContainsFunc(all, overview.Explanation.Fails))
+	return c.codes.Exit(slices.ContainsFunc(all, overview.Explanation.Differs), slices.ContainsFunc(all, overview.Explanation.Fails))
+}
+
+// waits returns what nodes wait for because of rollouts; nothing if that cannot be read.
+func (s shared) waits(ctx context.Context, client *overview.Client, nodes []overview.Node) overview.Waits {
+	waits, err := client.Waits(ctx, nodes)
+	if err != nil {
+		s.out.Warn("cannot say what waits for a rollout: %v", err)
+		return overview.Waits{}
+	}
+	return waits
 }
 
 // An explained is a resource with its explanations.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +34,10 @@ type Cache struct {
 	catalogs collection[overview.NodeCatalog]
 	nodes    collection[overview.Node]
 	fleets   collection[v1alpha1.Fleet]
+	policies collection[v1alpha1.RolloutPolicy]
+	// revisions has the names of CatalogRevisions, and contents what they have.
+	revisions collection[string]
+	contents  *overview.RevisionCache
 
 	mu        sync.Mutex
 	version   uint64
@@ -58,6 +63,8 @@ func Watch(ctx context.Context, cfg *rest.Config) (*Cache, error) {
 	f.catalogs = collection[overview.NodeCatalog]{convert: fromUnstructured[overview.NodeCatalog], changed: f.bump}
 	f.fleets = collection[v1alpha1.Fleet]{convert: fromUnstructured[v1alpha1.Fleet], changed: f.bump}
 	f.nodes = collection[overview.Node]{convert: node, changed: f.bump}
+	f.policies = collection[v1alpha1.RolloutPolicy]{convert: fromUnstructured[v1alpha1.RolloutPolicy], changed: f.bump}
+	f.revisions, f.contents = collection[string]{convert: name, changed: f.bump}, f.client.RevisionCache()
 	return f, nil
 }
 
@@ -84,6 +91,31 @@ func (f *Cache) FleetStatus() (v1alpha1.FleetStatus, error) {
 		return v1alpha1.FleetStatus{}, err
 	}
 	return all[0].Status, err
+}
+
+// Policies returns the RolloutPolicies by name; none if the manager is older and knows none. Errors are as of [Cache.NodeCatalogs].
+func (f *Cache) Policies() ([]v1alpha1.RolloutPolicy, error) {
+	f.policies.watch(f.ctx, &unstructured.Unstructured{}, unstructuredSource{f.objects.Resource(v1alpha1.GroupVersion.WithResource("rolloutpolicies"))})
+	all, err := f.policies.all()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return all, err
+}
+
+// Waits returns what nodes wait for because of rollouts. It reads revisions when they are new. Errors are as of [Cache.NodeCatalogs].
+func (f *Cache) Waits(ctx context.Context, nodes []overview.Node) (overview.Waits, error) {
+	all, err := f.Policies()
+	policies := overview.PoliciesOf(all)
+	if err != nil || !slices.ContainsFunc(policies, overview.Policy.Active) {
+		return overview.Waits{}, err
+	}
+	f.revisions.watch(f.ctx, &metav1.PartialObjectMetadata{}, metadataSource{f.metadata.Resource(v1alpha1.GroupVersion.WithResource("catalogrevisions"))})
+	kept, err := f.revisions.all()
+	if err != nil {
+		return overview.Waits{}, err
+	}
+	return f.contents.Waits(ctx, policies, kept, nodes)
 }
 
 // Entries returns the catalog of a node. Each call asks the cluster.

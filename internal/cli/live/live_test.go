@@ -3,6 +3,7 @@ package live_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,6 +124,63 @@ func TestFleetFollowsTheCluster(t *testing.T) {
 	put(&v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.UserSpec{Targeting: everywhere()}})
 	put(&v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: "motd"}, Spec: v1alpha1.FileSpec{Targeting: everywhere(), FileAttributes: v1alpha1.FileAttributes{Path: "/etc/motd"}}})
 	want(t, fleet, []string{"File/motd", "User/ann"}, func() ([]overview.Resource, error) { return fleet.Resources(ctx) }, func(r overview.Resource) string { return string(r.Ref()) })
+}
+
+func TestRolloutsAreFollowed(t *testing.T) {
+	t.Parallel()
+
+	cfg, _ := controlplane.Start(t)
+	admin := controlplane.Admin(t, cfg)
+	ctx := t.Context()
+	fleet, err := live.Watch(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, nil, fleet.Policies, func(p v1alpha1.RolloutPolicy) string { return p.Name })
+
+	revisions := []string{"sha256-" + strings.Repeat("1", 64), "sha256-" + strings.Repeat("2", 64)}
+	for i, name := range revisions {
+		catalog := &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: name}, Entries: []v1alpha1.CatalogEntry{{
+			Kind: "File", Name: "motd", Namevar: "/etc/motd", Attributes: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"content":"%d"}`, i)},
+		}}}
+		target := v1alpha1.RevisionTarget{NodeSelector: &metav1.LabelSelector{}, Catalogs: []v1alpha1.CatalogRef{{Name: name}}}
+		r := &v1alpha1.CatalogRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Count: 1, Targets: []v1alpha1.RevisionTarget{target}}
+		if err := errors.Join(admin.Create(ctx, catalog), admin.Create(ctx, r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prod := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
+	prod.Spec.NodeSelector = &metav1.LabelSelector{}
+	if err := admin.Create(ctx, prod); err != nil {
+		t.Fatal(err)
+	}
+	want(t, fleet, []string{"prod"}, fleet.Policies, func(p v1alpha1.RolloutPolicy) string { return p.Name })
+
+	has := &overview.NodeCatalog{}
+	has.Spec.Rollout = &v1alpha1.NodeRollout{Policy: "prod", Revision: revisions[0]}
+	node := overview.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Catalog: has}
+	waitsFor := func() ([]v1alpha1.ResourceRef, error) {
+		waits, err := fleet.Waits(ctx, []overview.Node{node})
+		refs, _ := waits.OfNode(node)
+		return refs, err
+	}
+	ref := func(r v1alpha1.ResourceRef) string { return string(r) }
+	for _, step := range []struct {
+		status v1alpha1.RolloutPolicyStatus
+		want   []string
+	}{
+		{v1alpha1.RolloutPolicyStatus{Stable: revisions[0], Target: revisions[1]}, []string{"File/motd"}},
+		{v1alpha1.RolloutPolicyStatus{Stable: revisions[0], Target: revisions[0]}, nil},
+		{v1alpha1.RolloutPolicyStatus{Stable: revisions[0], Pending: revisions[1]}, []string{"File/motd"}},
+		// The pending revision is stored once its rollout begins.
+		{v1alpha1.RolloutPolicyStatus{Stable: revisions[1], Pending: "sha256-" + strings.Repeat("3", 64)}, []string{"File/motd"}},
+	} {
+		prod.Status = step.status
+		if err := admin.Status().Update(ctx, prod); err != nil {
+			t.Fatal(err)
+		}
+		want(t, fleet, step.want, waitsFor, ref)
+	}
 }
 
 func TestCallersSeeOnlyWhatTheyMayRead(t *testing.T) {

@@ -45,6 +45,14 @@ func fromUnstructured[T any](obj any) (t T, err error) {
 	return t, err
 }
 
+func name(obj any) (string, error) {
+	m, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return "", fmt.Errorf("it is a %T", obj)
+	}
+	return m.Name, nil
+}
+
 func node(obj any) (overview.Node, error) {
 	m, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

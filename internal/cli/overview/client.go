@@ -42,6 +42,8 @@ func (c *Client) NodeCatalogs(ctx context.Context) ([]NodeCatalog, error) {
 	return list[NodeCatalog](ctx, c, catalogsPath(), "application/json")
 }
 
+const nodesPath = "/api/v1/nodes"
+
 func catalogsPath() string { return "/apis/" + v1alpha1.GroupVersion.String() + "/nodecatalogs" }
 
 // Nodes returns the Nodes of the cluster, by name, with their NodeCatalogs; only one of them unless node is "".
@@ -51,7 +53,7 @@ func (c *Client) Nodes(ctx context.Context, node string) ([]Node, error) {
 		var nodes []Node
 		var nodesErr error
 		var reading sync.WaitGroup
-		reading.Go(func() { nodes, nodesErr = list[Node](ctx, c, "/api/v1/nodes", fmt.Sprintf(onlyMetadata, "List")) })
+		reading.Go(func() { nodes, nodesErr = list[Node](ctx, c, nodesPath, fmt.Sprintf(onlyMetadata, "List")) })
 		catalogs, err := c.NodeCatalogs(ctx)
 		reading.Wait()
 		if err := cmp.Or(nodesErr, err); err != nil {
@@ -63,7 +65,7 @@ func (c *Client) Nodes(ctx context.Context, node string) ([]Node, error) {
 		return nil, fmt.Errorf("%q is not a name of a Node: it %s", node, faults[0])
 	}
 	n := Node{Catalog: &NodeCatalog{}}
-	if err := c.get(ctx, "/api/v1/nodes/"+node, fmt.Sprintf(onlyMetadata, ""), &n); err != nil {
+	if err := c.get(ctx, nodesPath+"/"+node, fmt.Sprintf(onlyMetadata, ""), &n); err != nil {
 		return nil, c.suggestNode(ctx, node, fmt.Errorf("cannot get the Node %s: %w", node, err))
 	}
 	err := c.get(ctx, catalogsPath()+"/"+node, "application/json", n.Catalog)

@@ -30,25 +30,44 @@ func (c *Client) Follow(ctx context.Context, use func(v1alpha1.FleetStatus)) err
 		return err
 	}
 	use(fleet.Status)
-	stream, err := c.rest.Get().AbsPath(fleetsPath).Param("watch", "1").Param("fieldSelector", "metadata.name="+v1alpha1.FleetName).
-		Param("resourceVersion", fleet.ResourceVersion).SetHeader("Accept", "application/json").Stream(ctx)
+	of := watched{path: fleetsPath, name: v1alpha1.FleetName, version: fleet.ResourceVersion, what: "Fleet"}
+	return follow(ctx, c, of, func(event watch.EventType, fleet v1alpha1.Fleet) (done bool) {
+		if event == watch.Added || event == watch.Modified {
+			use(fleet.Status)
+		}
+		return false
+	})
+}
+
+// A watched object is one that is followed from a version on.
+type watched struct{ path, name, version, what string }
+
+// follow calls a function with each event of an object, until it returns true, the API server ends the watch, or ctx ends.
+func follow[T any](ctx context.Context, c *Client, of watched, use func(watch.EventType, T) (done bool)) error {
+	stream, err := c.rest.Get().AbsPath(of.path).Param("watch", "1").Param("fieldSelector", "metadata.name="+of.name).
+		Param("resourceVersion", of.version).SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot watch the Fleet: %w", err)
+		return fmt.Errorf("cannot watch the %s: %w", of.what, err)
 	}
 	defer func() { _ = stream.Close() }()
 	for events := json.NewDecoder(stream); ; {
 		var e struct {
 			Type   watch.EventType
-			Object v1alpha1.Fleet
+			Object json.RawMessage
 		}
 		switch err := events.Decode(&e); {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("cannot watch the Fleet: %w", err)
-		case e.Type == watch.Added, e.Type == watch.Modified:
-			use(e.Object.Status)
+			return fmt.Errorf("cannot watch the %s: %w", of.what, err)
 		case e.Type == watch.Error: // the version is too old, for example
+			return nil
+		}
+		var object T
+		if err := json.Unmarshal(e.Object, &object); err != nil {
+			return fmt.Errorf("cannot watch the %s: %w", of.what, err)
+		}
+		if use(e.Type, object) {
 			return nil
 		}
 	}

@@ -16,8 +16,9 @@ import (
 type NodeCatalog struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Withheld []v1alpha1.Withheld `json:"withheld"`
-		Held     *v1alpha1.Held      `json:"held"`
+		Withheld []v1alpha1.Withheld   `json:"withheld"`
+		Held     *v1alpha1.Held        `json:"held"`
+		Rollout  *v1alpha1.NodeRollout `json:"rollout"`
 	} `json:"spec"`
 	Status struct {
 		ObservedGeneration int64                     `json:"observedGeneration"`

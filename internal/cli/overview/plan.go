@@ -14,6 +14,7 @@ import (
 	reports "github.com/fettle-dev/fettle/api/reports/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 )
 
 // A Plan is what a change would do to the nodes of a cluster.
@@ -24,15 +25,19 @@ type Plan struct {
 	// OmittedProblems is the number of problems beyond the list.
 	OmittedProblems int32    `json:"omittedProblems,omitempty"`
 	Notes           []string `json:"notes,omitempty"`
+	// RolloutPolicies are those that the change would pass, in order; nil if that is not known, and empty if the cluster has none.
+	RolloutPolicies []policies.Stage `json:"rolloutPolicies,omitzero"`
 }
 
-// PlanNodes counts nodes. Affected, those whose catalogs change, is the sum of the next three.
+// PlanNodes counts nodes. Affected, those whose catalogs change, is the sum of the next three and Waiting.
 type PlanNodes struct {
 	Total    int `json:"total"`
 	Affected int `json:"affected"`
 	Answered int `json:"answered"`
 	NoAnswer int `json:"noAnswer"`
 	NotAsked int `json:"notAsked"`
+	// Waiting nodes are not asked, because they have an older revision than the newest, which a rollout has yet to bring to them.
+	Waiting int `json:"waiting,omitempty"`
 	// Changing are nodes whose hosts would change, as far as they answered.
 	Changing int `json:"changing"`
 	// Failing are those on which something would fail.
@@ -48,7 +53,7 @@ type PlanNodes struct {
 }
 
 // Differs reports whether the change would change something on hosts, or in catalogs whose hosts were not asked.
-func (p *Plan) Differs() bool { return p.Nodes.Changing+p.Nodes.NotAsked > 0 }
+func (p *Plan) Differs() bool { return p.Nodes.Changing+p.Nodes.NotAsked+p.Nodes.Waiting > 0 }
 
 // Fails reports whether something would fail or be withheld, nodes would not apply the change, or the plan does not tell all.
 func (p *Plan) Fails() bool {
@@ -190,6 +195,8 @@ func (p *Plan) count(last *reports.PlanStatus) {
 			p.Nodes.Answered += len(g.Nodes)
 		case reports.AnswerNone:
 			p.Nodes.NoAnswer += len(g.Nodes)
+		case reports.AnswerWaiting:
+			p.Nodes.Waiting += len(g.Nodes)
 		case reports.AnswerNotAsked: // see below
 		}
 		for count, is := range map[*int]bool{
@@ -200,7 +207,7 @@ func (p *Plan) count(last *reports.PlanStatus) {
 			}
 		}
 	}
-	p.Nodes.NotAsked = max(0, p.Nodes.Affected-p.Nodes.Answered-p.Nodes.NoAnswer)
+	p.Nodes.NotAsked = max(0, p.Nodes.Affected-p.Nodes.Answered-p.Nodes.NoAnswer-p.Nodes.Waiting)
 }
 
 // CountStates adds the states of the affected nodes to a plan.

@@ -23,6 +23,8 @@ type Status struct {
 	Drift DriftCounts `json:"drift"`
 	// Deselection is what is held, with the command that confirms it; nil if nothing is, or the Fleet cannot be read.
 	Deselection *v1alpha1.HeldDeselection `json:"deselection,omitempty"`
+	// Rollouts are the policies whose rollouts are in progress, halted, paused, pinned or wait.
+	Rollouts []Policy `json:"rollouts,omitempty"`
 	// Problems are the nodes that need attention, and Others those that are pending or out of sync. Both are sorted by state, what
 	// causes the most trouble first, and then by name.
 	Problems []NodeProblem `json:"problems"`

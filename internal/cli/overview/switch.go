@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
@@ -67,22 +65,7 @@ func (c *Client) switchOne(ctx context.Context, at, what string, before Control,
 	if before.is(to.Disabled) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"disabled": fieldsOf(to.Disabled)}})
-	if err != nil {
-		return err
-	}
-	request := c.rest.Patch(types.MergePatchType).AbsPath(at).Param("fieldManager", "kubectl-fettle").Body(patch)
-	if to.DryRun {
-		request = request.Param("dryRun", metav1.DryRunAll)
-	}
-	err = request.Do(ctx).Error()
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("you may not change the %s: ask for the right to patch it: %w", what, err)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot patch the %s: %w", what, err)
-	}
-	return nil
+	return c.patch(ctx, at, what, map[string]any{"spec": map[string]any{"disabled": fieldsOf(to.Disabled)}}, to.DryRun)
 }
 
 // fieldsOf returns the fields of a merge patch, which removes those that are null.

@@ -50,15 +50,9 @@ const maxWhen = 3_000_000_000
 
 // Why explains the state of a resource on nodes, in their order. The error is about its nodeSelector or when.
 func Why(r Resource, nodes []Node) ([]Explanation, error) {
-	selector, err := metav1.LabelSelectorAsSelector(r.Spec.NodeSelector)
+	s, err := targetingOf(r.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("spec.nodeSelector: %w", err)
-	}
-	s := targeting{selector: selector, left: maxWhen}
-	if text := strings.TrimSpace(r.Spec.When); text != "" {
-		if s.when, err = new(expression.Environment).CompileWhen(text); err != nil {
-			return nil, fmt.Errorf("spec.when: %w", err)
-		}
+		return nil, err
 	}
 	all := make([]Explanation, 0, len(nodes))
 	for _, n := range nodes {
@@ -79,6 +73,21 @@ type targeting struct {
 	selector labels.Selector
 	when     *expression.Condition // nil if there is none
 	left     int                   // of maxWhen
+}
+
+// targetingOf returns the targeting of a resource. The error is about its nodeSelector or when.
+func targetingOf(spec v1alpha1.Targeting) (targeting, error) {
+	selector, err := metav1.LabelSelectorAsSelector(spec.NodeSelector)
+	if err != nil {
+		return targeting{}, fmt.Errorf("spec.nodeSelector: %w", err)
+	}
+	s := targeting{selector: selector, left: maxWhen}
+	if text := strings.TrimSpace(spec.When); text != "" {
+		if s.when, err = new(expression.Environment).CompileWhen(text); err != nil {
+			return targeting{}, fmt.Errorf("spec.when: %w", err)
+		}
+	}
+	return s, nil
 }
 
 // excludes returns why a node is not selected, "" if it is.

@@ -29,6 +29,9 @@ type Source interface {
 	Resources(context.Context) ([]overview.Resource, error)
 	// FleetStatus returns what the manager wrote of the fleet: past hours, the present one first, and what is held.
 	FleetStatus() (v1alpha1.FleetStatus, error)
+	// Policies returns the RolloutPolicies by name, and Waits what nodes wait for because of them.
+	Policies() ([]v1alpha1.RolloutPolicy, error)
+	Waits(ctx context.Context, nodes []overview.Node) (overview.Waits, error)
 	// Entries returns the catalog of a node, and Difference what the node answers; both ask the cluster.
 	Entries(ctx context.Context, node string) ([]overview.Entry, error)
 	Difference(ctx context.Context, node string) overview.Difference

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/cli/live"
 	"github.com/fettle-dev/fettle/internal/cli/overview"
 	"github.com/fettle-dev/fettle/internal/cli/page"
+	"github.com/fettle-dev/fettle/internal/cli/revision"
 	"github.com/fettle-dev/fettle/internal/engine/report"
 )
 
@@ -35,6 +38,9 @@ type fleet struct {
 	hours       []v1alpha1.FleetHour
 	deselection *v1alpha1.HeldDeselection
 	entries     []overview.Entry
+	policies    []v1alpha1.RolloutPolicy
+	policiesErr error
+	revisions   map[string]revision.Content
 	report      report.Report
 	version     uint64
 	next        chan struct{}
@@ -65,6 +71,20 @@ func (f *fleet) FleetStatus() (v1alpha1.FleetStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return v1alpha1.FleetStatus{History: f.hours, Deselection: f.deselection}, nil
+}
+
+func (f *fleet) Policies() ([]v1alpha1.RolloutPolicy, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.policies, f.policiesErr
+}
+
+func (f *fleet) Waits(_ context.Context, nodes []overview.Node) (overview.Waits, error) {
+	policies, err := f.Policies()
+	if err != nil {
+		return overview.Waits{}, err
+	}
+	return overview.WaitsOf(overview.PoliciesOf(policies), slices.Collect(maps.Keys(f.revisions)), nodes, func(name string) (revision.Content, error) { return f.revisions[name], nil })
 }
 
 func (f *fleet) Entries(_ context.Context, node string) ([]overview.Entry, error) {

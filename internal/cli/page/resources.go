@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -107,6 +108,7 @@ type resourceView struct {
 	On      table[overview.Explanation]
 	States  []string
 	Invalid string // why the resource selects no nodes
+	Problem string // why it is not known which nodes wait for a rollout
 }
 
 // edges are relations of one kind.
@@ -135,16 +137,20 @@ func (p *page) resource(r *http.Request) (view, error) {
 		return v, err
 	}
 	content := resourceView{resourceRow: rowOfResource(all[i]), Resource: all[i], Edges: edgesOf(&all[i].Spec.Edges), Selects: overview.Selects(all[i])}
-	content.explain(f, nodes)
+	waits, waitsErr := p.Source.Waits(r.Context(), nodes)
+	content.Problem = problem(waitsErr)
+	content.explain(f, nodes, waits)
 	v.Content = content
-	return v, err
+	return v, errors.Join(err, reading(waitsErr))
 }
 
 // explain adds the nodes that the resource selects, as far as they match the filter, and all their states.
-func (v *resourceView) explain(f filter, nodes []overview.Node) {
+func (v *resourceView) explain(f filter, nodes []overview.Node, waits overview.Waits) {
 	all, err := overview.Why(v.Resource, nodes)
 	if err != nil {
 		v.Invalid = err.Error()
+	} else {
+		waits.Explain(v.Ref(), all, nodes)
 	}
 	state := f.Get("state")
 	var rows []overview.Explanation

@@ -21,21 +21,22 @@ import (
 // parse returns the templates of all views by name. Each is a frame with another content. Links begin with root.
 func parse(root string) map[string]*template.Template {
 	functions := template.FuncMap{
-		"add":     func(a, b int) int { return a + b },
-		"age":     age,
-		"author":  func(a *v1alpha1.Author) string { return (*host.Author)(a).String() },
-		"diff":    diffLines,
-		"hour":    func(t metav1.Time) string { return t.UTC().Format("Jan 2 15:04 MST") },
-		"reports": func(all []v1alpha1.ResourceReport, now time.Time) reportRows { return reportRows{all, now} },
-		"day":     func(t time.Time) string { return t.Format("Jan 2") },
-		"short":   short,
-		"count":   func(n any, noun string) string { return number(n) + " " + text.Plural(int(whole(n)), noun, noun+"s") },
-		"number":  number,
-		"first":   func(names []string) []string { return names[:min(len(names), shownNames)] },
-		"more":    func(names []string) int { return max(0, len(names)-shownNames) },
-		"join":    func(all []string) string { return strings.Join(all, ", ") },
-		"root":    func() string { return root },
-		"url":     func(parts ...string) string { return root + address(parts) },
+		"add":      func(a, b int) int { return a + b },
+		"age":      age,
+		"author":   func(a *v1alpha1.Author) string { return (*host.Author)(a).String() },
+		"diff":     diffLines,
+		"hour":     func(t metav1.Time) string { return t.UTC().Format("Jan 2 15:04 MST") },
+		"reports":  func(all []v1alpha1.ResourceReport, now time.Time) reportRows { return reportRows{all, now} },
+		"day":      func(t time.Time) string { return t.Format("Jan 2") },
+		"short":    short,
+		"revision": v1alpha1.ShortRevision,
+		"count":    func(n any, noun string) string { return number(n) + " " + text.Plural(int(whole(n)), noun, noun+"s") },
+		"number":   number,
+		"first":    func(names []string) []string { return names[:min(len(names), shownNames)] },
+		"more":     func(names []string) int { return max(0, len(names)-shownNames) },
+		"join":     func(all []string) string { return strings.Join(all, ", ") },
+		"root":     func() string { return root },
+		"url":      func(parts ...string) string { return root + address(parts) },
 		"ref": func(ref any) string {
 			return root + address(append([]string{"resources"}, strings.SplitN(fmt.Sprint(ref), "/", 2)...))
 		},
@@ -48,7 +49,7 @@ func parse(root string) map[string]*template.Template {
 	return all
 }
 
-// shownNames is the number of nodes that a row names.
+// shownNames is the number of nodes or resources that a row names.
 const shownNames = 3
 
 // number writes a number with its digits in groups of three: 12,345.

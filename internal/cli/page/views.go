@@ -29,6 +29,7 @@ type fleetView struct {
 	HistoryProblem string // why it is not known
 	Latest         []v1alpha1.FleetHour
 	Drifted        []overview.Drift // most frequent first
+	RolloutProblem string           // why the policies are not known
 }
 
 // Rows on the first page.
@@ -54,14 +55,27 @@ func (p *page) fleet(*http.Request) (view, error) {
 	groups := overview.GroupedProblems(slices.Concat(content.Problems, content.Others))
 	content.Groups = groups[:min(len(groups), shownGroups)]
 	content.OmittedGroups = len(groups) - len(content.Groups)
-	switch {
-	case isReading(fleetErr):
-		err = errors.Join(err, fleetErr)
-	case fleetErr != nil:
-		content.HistoryProblem = text.Error(fleetErr)
-	}
+	policies, policiesErr := p.Source.Policies()
+	content.Rollouts = overview.Unsettled(policies)
+	content.HistoryProblem, content.RolloutProblem = problem(fleetErr), problem(policiesErr)
 	v.Content = content
-	return v, err
+	return v, errors.Join(err, reading(fleetErr), reading(policiesErr))
+}
+
+// problem is why a part of a page is not known; "" if it is, or has yet to be read.
+func problem(err error) string {
+	if err == nil || isReading(err) {
+		return ""
+	}
+	return text.Error(err)
+}
+
+// reading is the error of a part of a page that has yet to be read; nil for others, which do not concern the rest.
+func reading(err error) error {
+	if isReading(err) {
+		return err
+	}
+	return nil
 }
 
 // A figure is a number with its name, and a link to what it counts.
@@ -166,6 +180,7 @@ type nodeView struct {
 	Node      overview.NodeCatalog
 	NotInSync []v1alpha1.ResourceReport
 	Corrected []v1alpha1.ResourceReport // by the last run
+	Rollout   waitView
 }
 
 func viewOf(n overview.NodeCatalog) nodeView {
@@ -191,8 +206,10 @@ func (p *page) node(r *http.Request) (view, error) {
 	if !found {
 		return v, err
 	}
-	v.Content = viewOf(nodes[i])
-	return v, err
+	content := viewOf(nodes[i])
+	content.Rollout = p.waitOf(r.Context(), nodes[i])
+	v.Content = content
+	return v, errors.Join(err, reading(content.Rollout.err))
 }
 
 // driftView is the content of the page of drift.

@@ -54,6 +54,8 @@ func TestBundleHasWhatABugReportNeedsAndNoSecrets(t *testing.T) {
 		"cluster/execs.fettle.dev.yaml":                                         "name: login",
 		"cluster/nodecatalogs.fettle.dev.yaml":                                  "message: cannot write the file",
 		"cluster/catalogs.fettle.dev.yaml":                                      "count: 1",
+		"cluster/rolloutpolicies.fettle.dev.yaml":                               "maxFailed: 3",
+		"cluster/catalogrevisions.fettle.dev.yaml":                              "message: mode is wrong",
 		"cluster/nodes.yaml":                                                    "name: web-1",
 		"cluster/clusterroles.rbac.authorization.k8s.io.yaml":                   "nodecatalogs/status",
 		"cluster/fettle-nodes/roles.rbac.authorization.k8s.io.yaml":             "serviceaccounts/token",

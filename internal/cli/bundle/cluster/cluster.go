@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,7 @@ func resourcesOf(ctx context.Context, core rest.Interface) ([]schema.GroupVersio
 	}
 	var all []schema.GroupVersionResource
 	for _, r := range list.APIResources {
-		if r.Name == "catalogs" || r.Name == "nodecatalogs" || r.Name == "fleets" || path.Base(r.Name) != r.Name { // a subresource
+		if slices.Contains(internalKinds(), r.Name) || path.Base(r.Name) != r.Name { // a subresource
 			continue
 		}
 		all = append(all, v1alpha1.GroupVersion.WithResource(r.Name))

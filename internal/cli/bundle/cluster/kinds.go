@@ -35,6 +35,17 @@ func resourceFields() bundle.Fields {
 		"spec.subscribe", "spec.audit", "spec.ensure", "spec.path", "spec.name", "status")
 }
 
+// internalKinds are the kinds of fettle.dev that are no resources on nodes. They have fields of their own.
+func internalKinds() []string {
+	return []string{"catalogs", "nodecatalogs", "fleets", "rolloutpolicies", "catalogrevisions"}
+}
+
+// revisionFields has the names of Catalogs, and not their content.
+func revisionFields() bundle.Fields {
+	return identity().With("count", "faults", "parts", "targets.nodeSelector", "targets.when", "targets.acceptSelfLabelledNodes", "targets.remote",
+		"targets.deleting", "targets.catalogs", "targets.sources", "targets.faulty")
+}
+
 func sources(resources []schema.GroupVersionResource) []source {
 	core := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Version: "v1", Resource: resource}
@@ -58,6 +69,8 @@ func sources(resources []schema.GroupVersionResource) []source {
 		{resource: own("catalogs"), fields: identity().With("count")},
 		{resource: own("nodecatalogs"), fields: nodeCatalogFields()},
 		{resource: own("fleets"), fields: identity().With("status")},
+		{resource: own("rolloutpolicies"), fields: identity().With("spec", "status")},
+		{resource: own("catalogrevisions"), fields: revisionFields()},
 		{resource: of("events.k8s.io", "events"), namespace: "default", fields: eventFields(), wanted: aboutFettle},
 	}
 	for _, r := range resources {
@@ -81,7 +94,7 @@ func sources(resources []schema.GroupVersionResource) []source {
 
 // nodeCatalogFields omit the attributes of entries, values of changes, and facts of unknown content.
 func nodeCatalogFields() bundle.Fields {
-	return identity().With("spec.catalogs", "spec.entries.kind", "spec.entries.name", "spec.withheld", "spec.noop",
+	return identity().With("spec.catalogs", "spec.entries.kind", "spec.entries.name", "spec.withheld", "spec.noop", "spec.rollout",
 		"status.observedGeneration", "status.appliedGeneration", "status.appliedDigest", "status.agentVersion", "status.lastRun", "status.counts",
 		"status.resources.ref", "status.resources.state", "status.resources.message", "status.resources.since", "status.resources.corrective",
 		"status.resources.changes.property", "status.omitted", "status.omittedFacts", "status.conditions",
