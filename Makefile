@@ -227,6 +227,14 @@ bench-fleet: install-prerequisites bin/manager ## Measure a manager with 100, 1,
 	$(GO) build -o bin/bench-fleet ./test/benchmarks/fleet
 	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-fleet -manager bin/manager -out docs/benchmarks.md $(FLEETFLAGS)
 
+# Flags of `go run ./test/benchmarks/rollout`.
+ROLLOUTFLAGS ?=
+
+.PHONY: bench-rollout
+bench-rollout: install-prerequisites bin/manager ## Measure a rollout over 1,000 and 5,000 nodes on a real API server; updates docs/benchmarks.md.
+	$(GO) build -o bin/bench-rollout ./test/benchmarks/rollout
+	KUBEBUILDER_ASSETS=$$(hack/controlplane/build.sh) bin/bench-rollout -manager bin/manager -out docs/benchmarks.md $(ROLLOUTFLAGS)
+
 # Flags of `go run ./test/benchmarks/authors`.
 AUTHORSFLAGS ?=
 .PHONY: bench-authors

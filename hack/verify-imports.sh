@@ -45,6 +45,8 @@ table() {
 		internal/catalog           ours/internal/compiler                no
 		internal/fleet/deselection k8s.io/client-go/kubernetes           no
 		internal/fleet/drift      ours/internal/host/linux              no
+		internal/fleet/rollout     ours/internal/text                    yes
+		internal/fleet/rollout     ours/internal/fleet/heartbeat         no
 		internal/fleet/traces      go.opentelemetry.io/otel/sdk/trace    no
 		internal/fleet/externalkinds ours/controllers                    no
 		internal/manifest          k8s.io/client-go/rest                 no
@@ -75,6 +77,7 @@ table() {
 		cmd/fettle                 ours/controllers                      no
 		cmd/fettle                 ours/internal/cli/fleet               no
 		cmd/fettle                 math/rand                             no
+		test/suites/chaos/audit    ours/internal/fleet/rollout           no
 	EOF
 }
 

@@ -19,7 +19,7 @@ type counters struct {
 
 // counters requests the metrics of the API server.
 func (f *fleet) counters(ctx context.Context) counters {
-	set, err := kubernetes.NewForConfig(f.cfg)
+	set, err := kubernetes.NewForConfig(f.Config)
 	f.Must(err)
 	text, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	f.Must(err)
@@ -67,11 +67,4 @@ func (f *fleet) quietly(ctx context.Context, r *result) {
 	r.leases = (after.leases - before.leases) / seconds
 	r.others = (after.others - before.others) / seconds
 	r.writes = (after.writes - before.writes) / seconds
-}
-
-// managerUsage is what the manager has used.
-func (f *fleet) managerUsage() bench.Usage {
-	usage, err := bench.UsageOf(f.manager.Process.Pid)
-	f.Must(err)
-	return usage
 }

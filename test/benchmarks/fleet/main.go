@@ -16,24 +16,23 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/fettle-dev/fettle/test/benchmarks/bench"
+	"github.com/fettle-dev/fettle/test/benchmarks/simulated"
 )
 
 // options are the flags.
 type options struct {
-	nodes     bench.Counts
-	resources int
-	groups    int
-	quiet     time.Duration
-	manager   string
+	simulated.Options
+	nodes bench.Counts
+	quiet time.Duration
 }
 
 func main() {
 	o := options{nodes: bench.Counts{100, 1000, 5000}}
 	flag.Var(&o.nodes, "nodes", "how many nodes, one line each")
-	flag.IntVar(&o.resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
-	flag.IntVar(&o.groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
+	flag.IntVar(&o.Resources, "resources", 500, "how many resources, one in ten of them rendered for each node")
+	flag.IntVar(&o.Groups, "groups", 20, "how many targetings they have: the first selects every node, each other its share")
 	flag.DurationVar(&o.quiet, "quiet", time.Minute, "how long to watch a fleet to which nothing happens")
-	flag.StringVar(&o.manager, "manager", "bin/manager", "the program to measure")
+	flag.StringVar(&o.Manager, "manager", "bin/manager", "the program to measure")
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	bench.Main("fleet", func(ctx context.Context, s *bench.Stage) string {

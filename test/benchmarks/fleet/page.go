@@ -21,7 +21,7 @@ for each node. The change affects one resource that all nodes have.
 
 | nodes | start to all in sync | fan-out, agents stopped | floor | relative to floor | fan-out, agents running | last status | patches | bytes per node | etcd growth | manager CPU | manager peak memory |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-`, runtime.NumCPU(), o.resources, o.groups)
+`, runtime.NumCPU(), o.Resources, o.Groups)
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %.2f | %s | %s | %d | %d | %.1f MB | %s | %s |\n",
 			r.nodes, bench.Seconds(r.start), bench.Seconds(r.fanOut.manager), bench.Seconds(r.fanOut.floor), r.fanOut.ratio(), bench.Seconds(r.patched), bench.Seconds(r.aggregated),

@@ -32,8 +32,10 @@ func (l *lab) install(ctx context.Context, o options, _ *result) error {
 			return err
 		}
 	}
+	const allAtOnce = `--patch=[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--default-rollout-policy=false"}]`
 	for _, args := range [][]string{
 		{"apply", "-k", "config/default"},
+		{"-n", "fettle-system", "patch", "deployment/fettle-manager", "--type=json", allAtOnce},
 		{"-n", "fettle-system", "set", "image", "deployment/fettle-manager", "*=localhost/fettle-manager:bench"},
 		{"-n", "fettle-nodes", "set", "image", "daemonset/fettle-nodeagent", "*=localhost/fettle-nodeagent:bench"},
 		{"-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=5m"},

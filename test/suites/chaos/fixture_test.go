@@ -121,9 +121,9 @@ func (f *fixture) configureAgents(t *testing.T) func(string, *nodeagent.Config) 
 func (f *fixture) populate(t *testing.T) {
 	t.Helper()
 	for i := range f.nodes {
-		name := fmt.Sprintf("node-%04d", i)
-		f.names, f.machines[name] = append(f.names, name), newMachine()
-		labels := map[string]string{"group": fmt.Sprint(i % groups), protected: "a"}
+		name, group := fmt.Sprintf("node-%04d", i), fmt.Sprint(i%groups)
+		f.names, f.machines[name] = append(f.names, name), newMachine(group)
+		labels := map[string]string{"group": group, protected: "a"}
 		must(t, f.admin.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}))
 	}
 	key := func(name string) *v1alpha1.KeyRef {

@@ -4,7 +4,10 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -17,13 +20,33 @@ type attributes = v1alpha1.FileAttributes
 
 // A machine is a node's host: files in memory. It is the provider of the node's agent. It is safe for concurrent use.
 type machine struct {
-	mu     sync.Mutex
-	files  map[string]attributes
-	writes map[string]int // by path
+	group string // of its node
+
+	mu       sync.Mutex
+	files    map[string]attributes
+	writes   map[string]int  // by path
+	rejected map[string]bool // contents
 }
 
-func newMachine() *machine {
-	return &machine{files: map[string]attributes{}, writes: map[string]int{}}
+func newMachine(group string) *machine {
+	return &machine{group: group, files: map[string]attributes{}, writes: map[string]int{}, rejected: map[string]bool{}}
+}
+
+// badContent returns content that no host accepts, or none of a group. number tells it from others.
+func badContent(group string, number int) string {
+	return fmt.Sprintf("bad%s: change %d", group, number)
+}
+
+// breaks reports whether a content is bad on this host.
+func (m *machine) breaks(content string) bool {
+	return strings.HasPrefix(content, "bad:") || strings.HasPrefix(content, "bad"+m.group+":")
+}
+
+// rejects reports whether the agent has ever tried to write a content that is bad on this host.
+func (m *machine) rejects(content string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rejected[content]
 }
 
 func (*machine) Name() string                            { return "memory" }
@@ -40,6 +63,10 @@ func (m *machine) Read(_ context.Context, _ resource.Reader, want attributes) (a
 func (m *machine) Write(_ context.Context, _ resource.Writer, _, want attributes, _ []resource.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if want.Content != nil && m.breaks(*want.Content) {
+		m.rejected[*want.Content] = true
+		return errors.New("the content is bad")
+	}
 	m.files[want.Path] = attributes{Content: want.Content, Mode: want.Mode}
 	m.writes[want.Path]++
 	return nil

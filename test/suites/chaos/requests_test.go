@@ -8,10 +8,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fettle-dev/fettle/test/suites/chaos/audit"
 )
 
 // A request is a request in the API server's audit log.
 type request struct {
+	id       string    // the same on arrival and with the response
 	at       time.Time // time of arrival
 	answered bool      // false on arrival; the same request follows when it has a response
 	node     string    // the name of a node, or "" for the manager
@@ -19,6 +22,7 @@ type request struct {
 	resource string // resource, or resource/subresource
 	name     string
 	code     int
+	write    *audit.Write // nil if it writes nothing of rollouts
 }
 
 // succeeded reports whether the request has a successful response.
@@ -51,7 +55,7 @@ func (j *journal) Write(p []byte) (int, error) {
 // parse decodes the end of a line: a killed API server may have left an incomplete event before it.
 func parse(line []byte) (request, bool) {
 	var e struct {
-		Stage, Verb              string
+		AuditID, Stage, Verb     string
 		RequestReceivedTimestamp time.Time
 		User                     struct {
 			Username string
@@ -59,12 +63,13 @@ func parse(line []byte) (request, bool) {
 		}
 		ObjectRef      struct{ Resource, Subresource, Name string }
 		ResponseStatus struct{ Code int }
+		RequestObject  json.RawMessage
 	}
 	if err := json.Unmarshal(line[max(0, bytes.LastIndex(line, []byte(`{"kind":"Event"`))):], &e); err != nil {
 		return request{}, false
 	}
 	req := request{
-		at: e.RequestReceivedTimestamp, answered: e.Stage == "ResponseComplete", verb: e.Verb,
+		id: e.AuditID, at: e.RequestReceivedTimestamp, answered: e.Stage == "ResponseComplete", verb: e.Verb,
 		resource: e.ObjectRef.Resource, name: e.ObjectRef.Name, code: e.ResponseStatus.Code,
 	}
 	if e.ObjectRef.Subresource != "" {
@@ -72,8 +77,28 @@ func parse(line []byte) (request, bool) {
 	}
 	if !strings.HasSuffix(e.User.Username, ":fettle-manager") {
 		req.node = strings.Join(e.User.Extra["authentication.kubernetes.io/node-name"], "")
+		return req, true
+	}
+	body := audit.Request{At: req.at, Verb: req.verb, Resource: req.resource, Name: req.name, Code: req.code, Body: e.RequestObject}
+	if w, writes, err := body.Write(); err == nil && writes {
+		req.write = &w
 	}
 	return req, true
+}
+
+// writes returns what managers wrote of rollouts, in the order of the responses. Requests without one are where they arrived.
+func (j *journal) writes() (all []audit.Write) {
+	requests := j.since(0)
+	answered := map[string]bool{}
+	for _, req := range requests {
+		answered[req.id] = answered[req.id] || req.answered
+	}
+	for _, req := range requests {
+		if req.write != nil && (req.answered || !answered[req.id]) {
+			all = append(all, *req.write)
+		}
+	}
+	return all
 }
 
 // mark returns the current position in the journal.

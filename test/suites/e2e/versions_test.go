@@ -68,9 +68,19 @@ func overlay(tree string, images map[string]string) string {
 		newName, newTag, _ := strings.Cut(image, ":")
 		kustomization += fmt.Sprintf("  - {name: %s, newName: %s, newTag: %q}\n", name, newName, newTag)
 	}
+	if _, err := os.Stat(filepath.Join(tree, "config/rollout")); err == nil {
+		kustomization += withoutDefaultPolicy
+	}
 	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o644)).To(Succeed())
 	return dir
 }
+
+// withoutDefaultPolicy is the part of a kustomization by which changes reach all nodes at once, unless a spec applies a RolloutPolicy.
+const withoutDefaultPolicy = `patches:
+  - target: {kind: Deployment, name: fettle-manager}
+    patch: |
+      - {op: add, path: /spec/template/spec/containers/0/args/-, value: "--default-rollout-policy=false"}
+`
 
 // load makes the images of a version available to all nodes.
 func (v version) load(ctx context.Context) {

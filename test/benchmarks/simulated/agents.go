@@ -1,4 +1,4 @@
-package main
+package simulated
 
 import (
 	"context"
@@ -39,10 +39,10 @@ func kinds() []resource.Kind {
 	return []resource.Kind{bound.Kind(t)}
 }
 
-// startAgents starts an agent for each node. They stop with the function returned.
-func (f *fleet) startAgents(ctx context.Context) (stop func()) {
+// StartAgents starts an agent for each node. They stop with the function returned.
+func (f *Fleet) StartAgents(ctx context.Context) (stop func()) {
 	return nodes.Start(ctx, f, nodes.Options{
-		Cluster: f.cfg, Dir: f.dir, Names: f.nodes,
+		Cluster: f.Config, Dir: f.dir, Names: f.Nodes,
 		Complete: func(_ string, c *nodeagent.Config) { c.Kinds = kinds() },
 	})
 }
