@@ -32,7 +32,7 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 	t.Logf("after that: the first content after %.0f ms", b.firstContent())
 
 	t.Run("filters are in the URL", func(t *testing.T) {
-		b.do(chromedp.Click(chromedp.CSS(`nav a[href$="/nodes"]`)))
+		b.click(`nav a[href$="/nodes"]`)
 		b.awaitText("1 to 100 of 5,000")
 		b.do(chromedp.SendKeys(chromedp.CSS("#q"), "4901"))
 		b.awaitText("1 to 1 of 1")
@@ -61,6 +61,17 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.awaitText("no space left on device")
+		b.navigate(address)
+		b.awaitText("prod\tRollingOut\t2222222222\t5,000\t4\t0\t4 of 5000 affected nodes have proven")
+		var p v1alpha1.RolloutPolicy
+		if err := f.admin.Get(t.Context(), client.ObjectKey{Name: "prod"}, &p); err != nil {
+			t.Fatal(err)
+		}
+		p.Status = rollingOut(16)
+		if err := f.admin.Status().Update(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		b.awaitText("16 of 5000 affected nodes have proven")
 	})
 
 	t.Run("history, order and authors are shown", func(t *testing.T) {
@@ -69,11 +80,11 @@ func TestPageShowsAFleetOf5000Nodes(t *testing.T) {
 		if n := evaluate[int](b, `document.querySelectorAll("svg.history g").length`); n != 168 {
 			t.Errorf("the history has %d hours", n)
 		}
-		b.do(chromedp.Click(chromedp.CSS("#hours-summary")))
+		b.click("#hours-summary")
 		b.awaitText("4,900\t50\t50\t0")
 		b.navigate(address + "nodes/node-0001")
 		b.awaitText("no space left on device")
-		b.do(chromedp.Click(chromedp.CSS("#catalog")))
+		b.click("#catalog")
 		b.awaitText("1 to 6 of 6")
 		if n := evaluate[int](b, `document.querySelectorAll(".drawing path").length`); n != 4 {
 			t.Errorf("the drawing has %d lines", n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,6 +76,22 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	defer stop()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatalf("%v; the page shows\n%s", err, b.text())
+	}
+}
+
+// click clicks on an element, which the page may replace at any time: then it clicks on the new one.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patient.Limit)
+	defer stop()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "Could not find node") {
+			b.t.Fatalf("%v; the page shows\n%s", err, b.text())
+		}
 	}
 }
 

@@ -80,10 +80,22 @@ func (f *fixture) populate(t *testing.T) {
 			file.Status.Conditions = []metav1.Condition{condition(metav1.ConditionTrue, v1alpha1.ReasonApplied, "")}
 		})
 	}
+	policy := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
+	policy.Spec.NodeSelector = &metav1.LabelSelector{}
+	create(policy, func() { policy.Status = rollingOut(4) })
 	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
 	create(fleet, func() { fleet.Status.History = weekHistory() })
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// rollingOut is the status of a rollout that some nodes have proven.
+func rollingOut(proven int32) v1alpha1.RolloutPolicyStatus {
+	revision := func(digit string) string { return "sha256-" + strings.Repeat(digit, 64) }
+	return v1alpha1.RolloutPolicyStatus{
+		Stable: revision("1"), Target: revision("2"), Nodes: v1alpha1.RolloutNodes{Total: nodes, Affected: nodes, Admitted: 4 * proven, Proven: proven},
+		Conditions: []metav1.Condition{condition(metav1.ConditionFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("%d of 5000 affected nodes have proven revision 2222222222", proven))},
 	}
 }
 
