@@ -38,6 +38,9 @@ fettle_moves_in() {
 		images:
 		  - {name: fettle-manager, newName: localhost/fettle-manager, newTag: demo}
 		  - {name: fettle-nodeagent, newName: localhost/fettle-nodeagent, newTag: demo}
+		patches: # changes reach all machines at once
+		  - target: {kind: Deployment, name: fettle-manager}
+		    patch: '[{op: add, path: /spec/template/spec/containers/0/args/-, value: "--default-rollout-policy=false"}]'
 	END
 	show kubectl apply -k bin/demo
 	show kubectl --namespace fettle-nodes rollout status daemonset/fettle-nodeagent --timeout "${PATIENCE}s"

@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 MACHINES=(web-1 web-2)               # the nodes, each a booted machine
 AGENT_INTERVAL=${AGENT_INTERVAL:-5s} # how often an agent looks for drift; minutes in real life
 PATIENCE=${PATIENCE:-180}            # seconds to wait for anything
-SCENES=${SCENES-drift glance configmap conflict labels deletion dns outage} # what to show after the samples, of scenes.sh
+SCENES=${SCENES-drift glance configmap conflict rollout labels deletion dns outage} # what to show after the samples, of scenes.sh
 KEEP=${KEEP:-}                       # not empty: stay until Ctrl-C
 CLUSTER=${CLUSTER:-}                 # not empty: real kubelets run Fettle in pods
 NETNS=${NETNS:-fettle-demo}          # the network namespace; demos in different ones don't meet

@@ -76,6 +76,34 @@ conflict() {
 	show kubectl delete -f hack/demo/scenes/contested.yaml
 }
 
+rollout() {
+	local failed name
+	step "A bad change stops after the first machine, and the others never notice it"
+	show kubectl apply -f hack/demo/scenes/umask.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" file/umask
+	show kubectl delete -f config/samples/rolloutpolicy.yaml # a new policy would begin with the last change that these have completed
+	note "Changes reach all machines at once, unless a RolloutPolicy takes them:"
+	show cat hack/demo/scenes/carefully.yaml
+	show kubectl apply -f hack/demo/scenes/carefully.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" rolloutpolicy/carefully
+	show kubectl patch file umask --type merge --patch '{"spec": {"content": "if true; then umask 077\n"}}'
+	note "A rollout begins once nothing has been edited for 10 s. Waiting until the first machine reports the mistake."
+	until_true "the first machine to fail" column file/umask failed 1
+	show kubectl fettle rollout status carefully
+	note "A failure counts after a minute, because a service that restarts is not broken. Waiting until it halts the rollout."
+	until_true "the rollout to halt" kubectl wait --for condition=Stalled --timeout 1s rolloutpolicy/carefully
+	show kubectl fettle rollout status carefully
+	failed=$(kubectl get rolloutpolicy carefully -o 'jsonpath={.status.failures[0].node}')
+	for name in "${MACHINES[@]}"; do
+		[ "$name" = "$failed" ] || show kubectl fettle report list "$name"
+	done
+	note "These machines had no run that failed. The fix is a revert, as it would be in Git: what has proven itself before returns at once."
+	show kubectl apply -f hack/demo/scenes/umask.yaml
+	show kubectl wait --for condition=Ready --timeout "${PATIENCE}s" file/umask
+	show kubectl get files umask
+	show kubectl delete -f hack/demo/scenes/carefully.yaml -f hack/demo/scenes/umask.yaml
+}
+
 labels() {
 	local name=${MACHINES[1]}
 	step "A label selects a node, and is removed again"

@@ -31,6 +31,7 @@ func TestDemoCompletesAndCleansUp(t *testing.T) {
 		"$ kubectl fettle status\nNodes          2 total, 2 in sync\n",
 		"$ kubectl fettle diff web-2\nExec/first-seen: not checked: a question starts no command of an Exec\nFile/motd: content changed ",
 		"+web-2 is maintained on Sundays.\n",
+		"is halted: 1 of 1 admitted node failed",
 		"== Zones and records of a DNS server: kinds that a program in Python manages",
 		"== Resources are deleted, and their deletionPolicy cleans up the hosts",
 		"== Clearing up",
