@@ -32,7 +32,7 @@ func (c *cluster) runCommands(t *testing.T, all []page) {
 			continue
 		}
 		passed := t.Run(p.name, func(t *testing.T) {
-			m := c.machine(t, p.packages()...)
+			m := c.machine(t, p)
 			for _, b := range p.blocks {
 				if m.try(t, b); t.Failed() {
 					t.Fatalf("the blocks after it were not tried; manager and agent logged:\n%s", m.logs())
@@ -54,11 +54,11 @@ func (p *page) hasCommands() bool {
 	return false
 }
 
-// packages are those that the machine of the page can install. Without any, it is not booted.
-func (p *page) packages() []string {
+// words returns the words of a directive in all blocks.
+func (p *page) words(directive string) []string {
 	var all []string
 	for _, b := range p.blocks {
-		all = append(all, strings.Fields(b.directives["packages"])...)
+		all = append(all, strings.Fields(b.directives[directive])...)
 	}
 	return all
 }
@@ -76,7 +76,7 @@ func (m *machine) try(t *testing.T, b block) {
 	defer cancel()
 	switch b.language {
 	case "sh":
-		if out, code := m.sh(ctx, t, b.text, false); code != 0 {
+		if out, code := m.sh(ctx, t, b.text, ""); code != 0 {
 			t.Errorf("%s:%d exited with %d:\n%s\n%s", b.page, b.line, code, b.text, out)
 		}
 	case "console":
@@ -89,10 +89,10 @@ func (m *machine) try(t *testing.T, b block) {
 // A command is what a reader types, where, and the output that the page shows.
 type command struct {
 	typed, shown string
-	onMachine    bool
+	node         string // "" where the reader works
 }
 
-var prompt = regexp.MustCompile(`^(\$|root@[a-z0-9-]+:~#) `)
+var prompt = regexp.MustCompile(`^(?:\$|root@([a-z0-9-]+):~#) `)
 
 // dialogue returns the commands of a console. A command continues after a backslash, and until the end of a here-document.
 func dialogue(text string) []command {
@@ -103,7 +103,7 @@ func dialogue(text string) []command {
 		case continues || until != "":
 			all[len(all)-1].typed += line
 		case prompt.MatchString(line):
-			all = append(all, command{typed: prompt.ReplaceAllString(line, ""), onMachine: strings.HasPrefix(line, "root@")})
+			all = append(all, command{typed: prompt.ReplaceAllString(line, ""), node: prompt.FindStringSubmatch(line)[1]})
 		case len(all) > 0:
 			all[len(all)-1].shown += line
 			continue
@@ -125,7 +125,7 @@ func (m *machine) expect(ctx context.Context, t *testing.T, b block, c command) 
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		out, code := m.sh(ctx, t, c.typed, c.onMachine)
+		out, code := m.sh(ctx, t, c.typed, c.node)
 		if agrees(out, c.shown) && (code == 0 || !c.showsAnything()) {
 			return
 		}
@@ -143,7 +143,7 @@ func (m *machine) expect(ctx context.Context, t *testing.T, b block, c command) 
 // showsAnything reports whether the page leaves out the output, and with it what would explain an error.
 func (c command) showsAnything() bool { return strings.TrimSpace(c.shown) == "..." }
 
-var reads = regexp.MustCompile(`^(kubectl (get|events|describe|explain|wait) |cat |ls |id |stat |getent )`)
+var reads = regexp.MustCompile(`^(kubectl (get|events|describe|explain|wait|fettle rollout (status|history)) |cat |ls |id |stat |getent )`)
 
 // variable is text that differs between runs, and what it is compared as.
 var variable = []struct {
@@ -153,6 +153,8 @@ var variable = []struct {
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`), "TIME"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h|d))+\b`), "DURATION"},
 	{regexp.MustCompile(`\{sha256\}[0-9a-f.]+`), "{sha256}DIGEST"},
+	{regexp.MustCompile(`\b[0-9a-f]{10}\b`), "REVISION"},
+	{regexp.MustCompile(`\bweb-[0-9]+\b`), "NODE"}, // hashes decide which one is the first of a rollout
 	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},
 }
@@ -181,6 +183,8 @@ func TestOutputIsCompared(t *testing.T) {
 		"anything":            {"a b c", "a ... c", true},
 		"anything but an end": {"a b", "a ... c", false},
 		"a checksum":          {"{sha256}ab12", "{sha256}cd34...", true},
+		"a revision":          {"revision 0a1b2c3d4e", "revision 9f8e7d6c5b", true},
+		"a node":              {"web-2 Soaking", "web-3 Soaking", true},
 	} {
 		if got := agrees(test.output, test.shown); got != test.want {
 			t.Errorf("%s: got %v", name, got)

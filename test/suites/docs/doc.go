@@ -13,9 +13,10 @@
 //
 //	<!-- file: motd.yaml -->            saves the block for the commands of later blocks
 //	<!-- with: config/samples/a.yaml --> is validated together with these files
+//	<!-- nodes: web-2 web-3 -->         adds Nodes with agents, on whose hosts commands run after "root@web-2:~# "
 //	<!-- packages: pdns-server -->      runs the page on a machine with systemd, which can install these packages
 //	<!-- not run: REASON -->            is not tested, for this reason
 //
-// In expected output, "..." stands for any text, and alone for that of a command that succeeds. Columns may have other widths. Durations, times and checksums may have
-// other values.
+// In expected output, "..." stands for any text, and alone for that of a command that succeeds. Columns may have other widths. Durations, times, checksums and
+// short names of revisions may have other values, and one node may stand for another.
 package docs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,35 +142,46 @@ func inBackground(t *testing.T, f func(context.Context) error) (stop func()) {
 type machine struct {
 	c      *cluster
 	root   string
-	booted *debian.Machine // nil if nothing runs on it but the commands of the page
-	before int             // the size of the logs when it started
+	booted *debian.Machine   // nil if nothing runs on it but the commands of the page
+	others map[string]string // the roots of other nodes, by name
+	before int               // the size of the logs when it started
 }
 
 // logs returns what manager and agent have logged since the machine started.
 func (m *machine) logs() string { return m.c.logs.String()[m.before:] }
 
-// machine returns a machine with an agent. It ends with the test, together with everything that its commands left in the
-// cluster. If there are packages, systemd runs on it, and apt can install them.
-func (c *cluster) machine(t *testing.T, packages ...string) *machine {
+// machine returns the machine of a page with an agent. It ends with the test, together with everything that its commands left
+// in the cluster. If the page has packages, systemd runs on it, and apt can install them.
+func (c *cluster) machine(t *testing.T, p page) *machine {
 	t.Helper()
-	m := &machine{c: c, before: len(c.logs.String())}
-	if len(packages) > 0 {
+	m := &machine{c: c, before: len(c.logs.String()), others: map[string]string{}}
+	if packages := p.words("packages"); len(packages) > 0 {
 		m.boot(t, packages)
 	} else {
 		m.root = debian.Root(t)
 		must(t, c.install(m.root))
 		debian.Repository(t, m.root, debian.Deb{Name: "nginx-light"}, debian.Deb{Name: "htop"}, debian.Deb{Name: "chrony"})
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
-	must(t, c.admin.Create(t.Context(), node))
-	c.awaitNodeCatalog(t, node)
-	token, err := controlplane.AgentToken(t.Context(), c.admin, node)
-	must(t, err)
-	stop := m.startAgent(t, token)
+	agents := []func(){m.join(t, nodeName, m.root)}
+	for _, name := range p.words("nodes") {
+		m.others[name] = debian.Root(t)
+		agents = append(agents, m.join(t, name, m.others[name]))
+	}
 	t.Cleanup(func() {
-		c.cleanUp(t, stop)
+		c.cleanUp(t, agents, append(slices.Collect(maps.Keys(m.others)), nodeName))
 	})
 	return m
+}
+
+// join adds a Node with a root and starts its agent.
+func (m *machine) join(t *testing.T, name, root string) (stopAgent func()) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/os": "linux"}}}
+	must(t, m.c.admin.Create(t.Context(), node))
+	m.c.awaitNodeCatalog(t, node)
+	token, err := controlplane.AgentToken(t.Context(), m.c.admin, node)
+	must(t, err)
+	return m.startAgent(t, name, root, token)
 }
 
 // awaitNodeCatalog waits until the manager has created the NodeCatalog of a Node. The manager may have created another one
@@ -226,10 +238,10 @@ func (c *cluster) install(root string) error {
 	return os.Symlink("/usr/local/bin/fettle", filepath.Join(root, "root/bin/fettle"))
 }
 
-func (m *machine) startAgent(t *testing.T, token string) (stop func()) {
+func (m *machine) startAgent(t *testing.T, node, root, token string) (stop func()) {
 	t.Helper()
-	where := linux.Options{Root: m.root}
-	if m.booted != nil {
+	where := linux.Options{Root: root}
+	if m.booted != nil && root == m.root {
 		where = linux.Options{PID: m.booted.PID(), Transient: true}
 	}
 	h, err := linux.Open(where)
@@ -238,34 +250,44 @@ func (m *machine) startAgent(t *testing.T, token string) (stop func()) {
 	cfg := rest.AnonymousClientConfig(m.c.cfg)
 	cfg.BearerToken = token
 	agent, err := nodeagent.New(nodeagent.Config{
-		Node: nodeName, Cluster: cfg, Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(),
-		StateDir: filepath.Join(m.root, state.DefaultDir), HostStateDir: state.DefaultDir, Interval: nodeagent.DefaultInterval, KeyAge: nodeagent.DefaultKeyAge, Watch: true,
+		Node: node, Cluster: cfg, Host: h, Bucket: bucket.New(h, bucket.DefaultDir, bucket.DefaultLimit), Kinds: providers.Kinds(),
+		StateDir: filepath.Join(root, state.DefaultDir), HostStateDir: state.DefaultDir, Interval: nodeagent.DefaultInterval, KeyAge: nodeagent.DefaultKeyAge, Watch: true,
 		Log: m.c.logger(), Clock: clock.RealClock{},
 	})
 	must(t, err)
 	return inBackground(t, agent.Run)
 }
 
-// cleanUp deletes everything in the cluster that the commands of a page may have created. The agent is stopped last,
-// because deletion waits for it where a policy says so.
-func (c *cluster) cleanUp(t *testing.T, stopAgent func()) {
+// cleanUp deletes everything in the cluster that the commands of a page may have created. Policies go first, so that nothing waits for
+// a rollout. The agents are stopped last, because deletion waits for them where a deletion policy says so.
+func (c *cluster) cleanUp(t *testing.T, stopAgents []func(), nodes []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
+	must(t, c.admin.DeleteAllOf(ctx, &v1alpha1.RolloutPolicy{}))
 	for _, k := range providers.Kinds() {
 		must(t, c.admin.DeleteAllOf(ctx, object(k.Name())))
 	}
 	for _, k := range providers.Kinds() {
 		must(t, c.awaitNone(ctx, object(k.Name())))
 	}
-	stopAgent()
+	for _, stop := range stopAgents {
+		stop()
+	}
 	for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &eventsv1.Event{}} {
 		must(t, c.admin.DeleteAllOf(ctx, o, client.InNamespace("default")))
 	}
-	named := metav1.ObjectMeta{Name: nodeName}
+	for _, name := range nodes {
+		c.removeNode(ctx, t, name)
+	}
+}
+
+func (c *cluster) removeNode(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	named := metav1.ObjectMeta{Name: name}
 	must(t, c.admin.Delete(ctx, &corev1.Node{ObjectMeta: named}))
 	must(t, client.IgnoreNotFound(c.admin.Delete(ctx, &v1alpha1.NodeCatalog{ObjectMeta: named})))
-	must(t, client.IgnoreNotFound(c.admin.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: nodeName}})))
+	must(t, client.IgnoreNotFound(c.admin.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: name}})))
 }
 
 func object(kind string) *unstructured.Unstructured {
@@ -284,13 +306,17 @@ func (c *cluster) awaitNone(ctx context.Context, o *unstructured.Unstructured) e
 	})
 }
 
-// sh runs commands where the reader works, or on the machine, and returns their output and exit code. The reader works in
+// sh runs commands on a node, or where the reader works if node is empty, and returns their output and exit code. The reader works in
 // the machine's root, but outside of its network.
-func (m *machine) sh(ctx context.Context, t *testing.T, script string, onMachine bool) (string, int) {
+func (m *machine) sh(ctx context.Context, t *testing.T, script, node string) (string, int) {
 	t.Helper()
 	shell := []string{"/bin/bash", "-euo", "pipefail", "-c", "cd /root; " + script}
-	cmd := exec.CommandContext(ctx, "chroot", append([]string{m.root}, shell...)...)
-	if m.booted != nil && onMachine {
+	root, isOther := m.others[node]
+	if !isOther {
+		root = m.root
+	}
+	cmd := exec.CommandContext(ctx, "chroot", append([]string{root}, shell...)...)
+	if m.booted != nil && node != "" && !isOther {
 		cmd = m.booted.Command(ctx, shell...)
 	}
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "KUBECONFIG=/root/.kube/config"}

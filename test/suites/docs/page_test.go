@@ -84,7 +84,7 @@ func (p *page) block(t *testing.T, n ast.Node) block {
 		comment = strings.TrimSuffix(strings.TrimPrefix(comment, "<!--"), "-->")
 		name, value, _ := strings.Cut(comment, ":")
 		name = strings.TrimSpace(name)
-		if !slices.Contains([]string{"file", "with", "packages", "not run"}, name) {
+		if !slices.Contains([]string{"file", "with", "nodes", "packages", "not run"}, name) {
 			break
 		}
 		b.directives[name] = strings.TrimSpace(value)

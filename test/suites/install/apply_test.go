@@ -117,13 +117,15 @@ func overlay(t *testing.T, lines string) string {
 	return dir
 }
 
-func TestSamplesAreAppliedThroughKustomize(t *testing.T) {
+func TestSamplesAndTheDefaultPolicyAreAppliedThroughKustomize(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	c.must("apply", "-k", root+"/config/crd")
 	c.must("wait", "--for=condition=Established", "--timeout="+patient.Limit.String(), "crd", "--all")
-	c.must("apply", "-k", root+"/config/samples")
-	if lines := changed(c.must("apply", "-k", root+"/config/samples")); len(lines) > 0 {
-		t.Errorf("applying again:\n%s", strings.Join(lines, ""))
+	for _, dir := range []string{root + "/config/samples", root + "/config/rollout"} {
+		c.must("apply", "-k", dir)
+		if lines := changed(c.must("apply", "-k", dir)); len(lines) > 0 {
+			t.Errorf("applying %s again:\n%s", dir, strings.Join(lines, ""))
+		}
 	}
 }

@@ -175,7 +175,7 @@ func TestChartRejectsInvalidValues(t *testing.T) {
 func TestChartRendersValues(t *testing.T) {
 	t.Parallel()
 	out := mustHelm(t, "", "template", "--kube-version=1.36.0", "fettle", chart, "--set", "manager.image.digest=sha256:"+strings.Repeat("a", 64), "--set", "agent.image.tag=v9", "--set", "agent.maxUnavailable=5%",
-		"--set", "agent.args={--interval=30m}", "--set", "agent.env[0].name=HTTPS_PROXY,agent.env[0].value=http://proxy:3128", "--set", "imagePullSecrets[0].name=registry", "--set", "crds.install=false")
+		"--set", "agent.args={--interval=30m}", "--set", "agent.env[0].name=HTTPS_PROXY,agent.env[0].value=http://proxy:3128", "--set", "imagePullSecrets[0].name=registry", "--set", "crds.install=false", "--set", "rolloutPolicy.enabled=false")
 	for _, want := range []string{
 		`image: "fettle-manager@sha256:aaaa`, `image: "fettle-nodeagent:v9"`, `maxUnavailable: "5%"`, `, "--interval=30m"]`, `"name":"HTTPS_PROXY"`, `imagePullSecrets: [{"name":"registry"}]`,
 	} {
@@ -183,8 +183,10 @@ func TestChartRendersValues(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	if strings.Contains(out, "kind: CustomResourceDefinition") {
-		t.Error("there are CRDs")
+	for _, unwanted := range []string{"kind: CustomResourceDefinition", "--default-rollout-policy"} {
+		if strings.Contains(out, unwanted) {
+			t.Errorf("%s is there", unwanted)
+		}
 	}
 }
 
