@@ -452,22 +452,24 @@ func TestAResourceThatWaitsForARollout(t *testing.T) {
 		kstatus string
 	}{
 		"is Reconciling for the reason of the policy": {
-			v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2},
-			conditions.Rollout{Policy: "prod", Nodes: 2, Reason: v1alpha1.ReasonPaused, Message: "spec.paused is set"},
-			[]string{
+			counts:  v1alpha1.NodeCounts{Selected: 3, InSync: 1, Pending: 2},
+			rollout: conditions.Rollout{Policy: "prod", Nodes: 2, Reason: v1alpha1.ReasonPaused, Message: "spec.paused is set"},
+			want: []string{
 				"Ready=False Paused: 1 of 3 nodes in sync, 2 pending; 2 nodes wait for RolloutPolicy prod: spec.paused is set",
 				"Reconciling=True Paused: 1 of 3 nodes in sync, 2 pending; 2 nodes wait for RolloutPolicy prod: spec.paused is set",
 				"Stalled=False Settled",
-			}, "InProgress",
+			},
+			kstatus: "InProgress",
 		},
 		"is Stalled if a person has to act, whatever failed": {
-			v1alpha1.NodeCounts{Selected: 2, Failed: 1, Pending: 1},
-			conditions.Rollout{Policy: "prod", Nodes: 1, Reason: v1alpha1.ReasonRolloutHalted, Message: "n1 failed", Stalled: true},
-			[]string{
+			counts:  v1alpha1.NodeCounts{Selected: 2, Failed: 1, Pending: 1},
+			rollout: conditions.Rollout{Policy: "prod", Nodes: 1, Reason: v1alpha1.ReasonRolloutHalted, Message: "n1 failed", Stalled: true},
+			want: []string{
 				"Ready=False RolloutHalted: 0 of 2 nodes in sync, 1 failed, 1 pending; 1 node waits for RolloutPolicy prod: n1 failed",
 				"Reconciling=False Settled",
 				"Stalled=True RolloutHalted: 0 of 2 nodes in sync, 1 failed, 1 pending; 1 node waits for RolloutPolicy prod: n1 failed",
-			}, "Failed",
+			},
+			kstatus: "Failed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
