@@ -125,7 +125,7 @@ func New(o Options) *Reconciler {
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
 	r.gatherer = gatherer{client: o.Client, external: external}
 	store := &revisionStore{client: o.Client, live: o.Live}
-	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats}}
+	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, refusals: r.publisher.refusals}}
 	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
 		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{}, revisions: store,

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -380,6 +381,18 @@ var _ = Describe("A rollout", func() {
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), "n00").ResourceVersion).To(Equal(generation))
 	})
 
+	It("takes a node for failed if the API server rejects what it is to get", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		f.client.Client = rejectingMoves{k8s}
+		editContent(ctx, "motd", "second")
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(policyReady(ctx, "default")).To(Equal("False RolloutHalted"))
+		Expect(policyStatus(ctx, "default").Failures[0].Message).To(ContainSubstring("too large"))
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+	})
+
 	It("tries a node again that somebody wants to try again", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 3)
 		f.breaks = breaksWith("bad")
@@ -520,4 +533,16 @@ func (b beingUninstalled) Get(ctx context.Context, key client.ObjectKey, o clien
 		o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 	}
 	return err
+}
+
+// rejectingMoves rejects NodeCatalogs of another revision.
+type rejectingMoves struct{ client.Client }
+
+// Patch rejects a patch that has the revision.
+func (r rejectingMoves) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	data, err := p.Data(o)
+	if _, ok := o.(*v1alpha1.NodeCatalog); ok && err == nil && strings.Contains(string(data), `"revision"`) {
+		return apierrors.NewRequestEntityTooLargeError("it is too large")
+	}
+	return r.Client.Patch(ctx, o, p, opts...)
 }

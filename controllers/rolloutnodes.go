@@ -11,6 +11,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
+	"github.com/fettle-dev/fettle/internal/fleet/limits"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestate"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/internal/fleet/rollout"
@@ -20,6 +21,7 @@ import (
 type observer struct {
 	*policyScope
 	heartbeats *heartbeat.Monitor
+	refusals   limits.Refusals
 	state      rollout.State
 	differ     contents.Differ
 	groups     map[*v1alpha1.CatalogRef]string
@@ -33,6 +35,9 @@ func (o *observer) node(name string) rollout.Observation {
 		Name: name, Zone: node.Labels[corev1.LabelTopologyZone], ControlPlane: isControlPlane(node),
 		Affected: at.Affected, AtGoal: at.AtGoal, Abandoned: at.Abandoned, Revision: has.recorded(), Digest: has.digest,
 		Silent: o.heartbeats.Silent(name), Leaving: isLeaving(node),
+	}
+	if slices.Contains(o.state.Admitting, name) {
+		is.Refused = o.refusals.Error(name)
 	}
 	if at.goal == nil { // nothing can be given to it
 		return is

@@ -18,6 +18,7 @@ import (
 // A rolloutPlanner plans what policies do next. It remembers since when nodes are well, and since when the newest revision is that.
 type rolloutPlanner struct {
 	heartbeats *heartbeat.Monitor
+	refusals   limits.Refusals
 
 	trackers map[string]*rollout.Tracker // by policy
 	newest   string
@@ -201,7 +202,7 @@ func (s *policyScope) retry(state rollout.State) (rollout.State, []string) {
 
 // observe returns the nodes of the policy as its decision sees them.
 func (s *policyScope) observe(p *rolloutPlanner, pace rollout.Policy, state rollout.State) []rollout.Node {
-	o := observer{policyScope: s, heartbeats: p.heartbeats, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
+	o := observer{policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
 	all := make([]rollout.Node, 0, len(s.members.nodes))
 	for _, name := range s.members.nodes {
 		all = append(all, s.tracker.Observe(o.node(name), pace, s.now))

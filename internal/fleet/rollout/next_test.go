@@ -211,6 +211,23 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 	}
 }
 
+func TestANodeFailsForWhichTheGoalIsRefused(t *testing.T) {
+	t.Parallel()
+
+	in := rollout.Input{Policy: policy(1, 9, 400), State: rollingOut(), Nodes: nodes("n", 3, func(n *rollout.Node) { n.AtGoal, n.Phase = false, rollout.Waiting }), Now: noon}
+	in.State = rollout.Next(in).State
+	refused := in.State.Admitting[0]
+	for i := range in.Nodes {
+		if in.Nodes[i].Name == refused {
+			in.Nodes[i].Phase, in.Nodes[i].Reason, in.Nodes[i].Message = rollout.Failed, "Failed", "too large"
+		}
+	}
+	got := rollout.Next(in)
+	if len(got.State.Failures) != 1 || got.State.Failures[0].Node != refused || got.State.Nodes.Failed != 1 {
+		t.Errorf("got %d failures: %+v", got.State.Nodes.Failed, got.State.Failures)
+	}
+}
+
 func TestFailuresAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 

@@ -34,6 +34,8 @@ type Observation struct {
 	// NotReady says that the Node is not Ready, and NotReadySince since when, zero if that is unknown.
 	NotReady      bool
 	NotReadySince time.Time
+	// Refused is why the API server does not accept the goal for a node that is being admitted, "" if it does.
+	Refused string
 	// Untried says that everything that the goal changes on the node was skipped or only reported.
 	Untried bool
 }
@@ -62,6 +64,8 @@ func why(o Observation) string {
 		return "its runs are disabled"
 	case o.Leaving:
 		return "is being removed"
+	case o.Refused != "":
+		return o.Refused
 	case o.Failing != "":
 		return o.Failing
 	case o.NotReady:

@@ -86,6 +86,8 @@ func (r *roster) recent(n Node) time.Duration {
 func (r *roster) roleElsewhere(n Node) role {
 	follows := n.unheard() && (n.Abandoned || !r.rollingOut())
 	switch {
+	case n.Phase == Failed: // the goal was refused
+		return failed
 	case r.admitting(n.Name) && !follows:
 		return inFlight
 	case n.unheard():

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -68,7 +69,7 @@ func (k *timers) time(o Observation, now time.Time) {
 	}
 	notReady := o.lostReady() || o.NotReady && k.ready
 	run(&k.unapplied, !o.Applied, now)
-	run(&k.failing, o.failsNewly(), now)
+	run(&k.failing, o.failsNewly() || o.Refused != "", now)
 	run(&k.notReady, notReady, now)
 	run(&k.soaked, o.AtGoal && o.Applied && !o.failsNewly() && !notReady, now)
 }
@@ -87,6 +88,8 @@ func run(timer *time.Time, on bool, now time.Time) {
 func (k *timers) phase(o Observation, p Policy, now time.Time) Node {
 	n := Node{Observation: o}
 	switch {
+	case !o.AtGoal && o.Refused != "":
+		return k.progress(n, p, now)
 	case !o.AtGoal:
 		n.Phase, n.Message = Waiting, why(o)
 	case o.Disabled || o.Silent && k.silentBefore:
@@ -130,7 +133,7 @@ func explain(reason string, o Observation, p Policy) string {
 	case v1alpha1.RolloutNodeNotReady:
 		return "the Node is not Ready"
 	}
-	return o.Failing
+	return cmp.Or(o.Refused, o.Failing)
 }
 
 // soak returns how far a node has come that does not fail.

@@ -36,6 +36,7 @@ func TestPhases(t *testing.T) {
 	silent := func(o *o) { o.Silent = true }
 	disabled := func(o *o) { o.Disabled = true }
 	untried := func(o *o) { o.Untried = true }
+	refused := func(o *o) { o.AtGoal, o.Digest, o.Refused = false, "other", "too large" }
 	both := func(a, b func(*o)) func(*o) { return func(x *o) { a(x); b(x) } }
 	leaving := func(f func(*o)) func(*o) { return both(f, func(o *o) { o.Leaving = true }) }
 	sinceUnknown := func(f func(*o)) func(*o) { return both(f, func(o *o) { o.Since = time.Time{} }) }
@@ -50,6 +51,8 @@ func TestPhases(t *testing.T) {
 		observed []at
 		want     phase
 	}{
+		"a node for which the goal is refused":                 {[]at{{0, refused}}, phase{rollout.Soaking, "", "too large", time.Minute}},
+		"a node for which the goal is refused for a minute":    {[]at{{0, refused}, {60, refused}}, phase{rollout.Failed, "Failed", "too large", 0}},
 		"a node without the goal waits":                        {[]at{{0, elsewhere}}, phase{Phase: rollout.Waiting}},
 		"a node that has yet to apply it":                      {[]at{{0, unapplied}, {60, unapplied}}, phase{rollout.Applying, "", "", 9 * time.Minute}},
 		"a node that has just applied it":                      {[]at{{0, well}}, soaking(2 * time.Minute)},
