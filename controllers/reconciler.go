@@ -208,7 +208,7 @@ func (r *Reconciler) update(ctx context.Context, sc *scope, due bool, all *resul
 	}
 	paced := r.desired.paced
 	if !sc.uninstall.inProgress() {
-		next, wait, err := r.rollouts.advance(ctx, sc, specs, compiled)
+		next, wait, err := r.rollouts.advance(ctx, sc, specs, compiled, r.desired.marks)
 		all.add(wait, err)
 		paced = next
 	}

@@ -502,6 +502,21 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "second")).To(HaveLen(3))
 	})
 
+	It("goes on without nodes whose updates are held", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 6)
+		create(ctx, file("web", "/etc/web", on("web")))
+		f.finish(ctx, "default", "hello")
+		for _, name := range f.nodes[:4] {
+			relabel(ctx, name, "db")
+		}
+		f.settle(ctx)
+		Expect(heldUpdate(ctx, "n03")).NotTo(BeNil())
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(ContainElements("n04", "n05"))
+		Expect(heldUpdate(ctx, "n03")).NotTo(BeNil())
+	})
+
 	It("deletes revisions that nothing names any more", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 1, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
 		for i := range 13 {

@@ -22,6 +22,7 @@ type observer struct {
 	*policyScope
 	heartbeats *heartbeat.Monitor
 	refusals   limits.Refusals
+	held       map[string]*v1alpha1.Held
 	state      rollout.State
 	differ     contents.Differ
 	groups     map[*v1alpha1.CatalogRef]string
@@ -36,6 +37,7 @@ func (o *observer) node(name string) rollout.Observation {
 		Affected: at.Affected, AtGoal: at.AtGoal, Abandoned: at.Abandoned, Revision: has.recorded(), Digest: has.digest,
 		Silent: o.heartbeats.Silent(name), Leaving: isLeaving(node),
 	}
+	is.Held = o.held[name] != nil
 	if slices.Contains(o.state.Admitting, name) {
 		is.Refused = o.refusals.Error(name)
 	}

@@ -37,7 +37,7 @@ type policyPlan struct {
 }
 
 // plan plans for each policy, in the same order. It writes nothing.
-func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, now time.Time) []policyPlan {
+func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, held map[string]*v1alpha1.Held, now time.Time) []policyPlan {
 	if p.newest != compiled.newest.Name {
 		p.newest, p.since = compiled.newest.Name, now
 	}
@@ -47,7 +47,7 @@ func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compil
 	plans := make([]policyPlan, len(all))
 	for i, policy := range all {
 		trackers[policy.Name] = cmp.Or(p.trackers[policy.Name], &rollout.Tracker{})
-		s := policyScope{scope: sc, compiled: compiled, specs: specs, set: set, policy: policy, members: members[policy.Name], tracker: trackers[policy.Name], now: now}
+		s := policyScope{scope: sc, compiled: compiled, specs: specs, set: set, policy: policy, members: members[policy.Name], tracker: trackers[policy.Name], held: held, now: now}
 		plans[i] = s.plan(p)
 	}
 	p.trackers = trackers
@@ -98,6 +98,7 @@ type policyScope struct {
 	policy   *v1alpha1.RolloutPolicy
 	members  members
 	tracker  *rollout.Tracker
+	held     map[string]*v1alpha1.Held // by node
 	now      time.Time
 }
 
@@ -202,7 +203,7 @@ func (s *policyScope) retry(state rollout.State) (rollout.State, []string) {
 
 // observe returns the nodes of the policy as its decision sees them.
 func (s *policyScope) observe(p *rolloutPlanner, pace rollout.Policy, state rollout.State) []rollout.Node {
-	o := observer{policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
+	o := observer{policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, held: s.held, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
 	all := make([]rollout.Node, 0, len(s.members.nodes))
 	for _, name := range s.members.nodes {
 		all = append(all, s.tracker.Observe(o.node(name), pace, s.now))

@@ -55,8 +55,8 @@ type writtenPolicy struct {
 }
 
 // advance brings the statuses of all policies up to date, and returns which revision each node is to have, and when to come back. A node
-// gets the target only once the status of its policy says so in the cluster: what another manager does at the same time fails there.
-func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec, compiled *compilation) (paced, time.Duration, error) {
+// gets the target only once the status of its policy says so in the cluster: what another manager does at the same time fails there. held has the nodes whose updates are held.
+func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec, compiled *compilation, held map[string]*v1alpha1.Held) (paced, time.Duration, error) {
 	if len(sc.policies) == 0 || compiled == nil || compiled.newest.Name == "" {
 		r.written, r.current = nil, r.current && compiled != nil
 		r.metrics.setRollouts(nil)
@@ -66,7 +66,7 @@ func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec
 	all := r.newest(sc.policies)
 	current, err := r.catchUp(ctx, specs)
 	if current {
-		plans := r.planner.plan(sc, specs, compiled, all, r.clock.Now())
+		plans := r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())
 		r.metrics.setRollouts(plans)
 		errs := []error{err}
 		for i := range plans {

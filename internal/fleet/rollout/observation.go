@@ -26,6 +26,7 @@ type Observation struct {
 	Silent   bool // the Lease of its agent has expired
 	Disabled bool // runs are disabled
 	Leaving  bool // it is being deleted, or tainted for scale-in
+	Held     bool // its updates are held, because too many nodes would lose resources
 
 	// Failing is why resources of the node fail, or why it cannot run, "" if neither. FailingNew says that this began after Since, or concerns
 	// something that the goal changes; also if Since is unknown.
@@ -40,9 +41,11 @@ type Observation struct {
 	Untried bool
 }
 
-// unheard reports whether the node can neither prove a revision nor fail with it, because nobody hears it, it does nothing, or it has just
+// unheard reports whether the node can neither prove a revision nor fail with it, because nobody hears it, it does nothing, gets nothing, or has just
 // joined and is about to get the stable revision.
-func (o Observation) unheard() bool { return o.Silent || o.Disabled || o.Leaving || o.Digest == "" }
+func (o Observation) unheard() bool {
+	return o.Silent || o.Disabled || o.Leaving || o.Held || o.Digest == ""
+}
 
 // impaired reports whether the node is not well for a reason that may or may not be what it has now.
 func (o Observation) impaired() bool { return o.Failing != "" || o.NotReady }
@@ -64,6 +67,8 @@ func why(o Observation) string {
 		return "its runs are disabled"
 	case o.Leaving:
 		return "is being removed"
+	case o.Held:
+		return "its update is held"
 	case o.Refused != "":
 		return o.Refused
 	case o.Failing != "":
