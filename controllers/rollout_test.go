@@ -517,6 +517,15 @@ var _ = Describe("A rollout", func() {
 		Expect(heldUpdate(ctx, "n03")).NotTo(BeNil())
 	})
 
+	It("does not wait for the NodeCatalog of a Node that is gone", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2)
+		create(ctx, &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: "gone"}})
+		f.fixture = restartManagerWithLongLease(f.fixture)
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(2))
+	})
+
 	It("deletes revisions that nothing names any more", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 1, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
 		for i := range 13 {

@@ -25,8 +25,8 @@ const rolloutPeriod = 5 * time.Second
 // editsSettle is how long nothing must have been edited before a rollout begins, so that a long kubectl apply is one revision.
 const editsSettle = 10 * time.Second
 
-// rollouts writes the statuses of RolloutPolicies, which say what nodes get. Next to nothing is lost with what it remembers: the times
-// since which nodes are well.
+// rollouts writes the statuses of RolloutPolicies, which say what nodes get. What it remembers only saves time: a manager that starts
+// compares its caches with the API server, and waits for nodes to be well for the whole time again.
 type rollouts struct {
 	client   client.Client
 	live     client.Reader
@@ -40,8 +40,7 @@ type rollouts struct {
 	current bool                     // the caches have all that other managers wrote to nodes
 }
 
-// ours reports whether this manager has written the status that a policy has, or at least could have: no other manager decides
-// anything else.
+// ours reports whether this manager was the last to write the policy.
 func (r *rollouts) ours(p *v1alpha1.RolloutPolicy) bool {
 	w, known := r.written[p.Name]
 	return known && w.UID == p.UID && w.ResourceVersion == p.ResourceVersion
@@ -55,7 +54,8 @@ type writtenPolicy struct {
 }
 
 // advance brings the statuses of all policies up to date, and returns which revision each node is to have, and when to come back. A node
-// gets the target only once the status of its policy says so in the cluster: what another manager does at the same time fails there. held has the nodes whose updates are held.
+// gets the target only once the status of its policy says so in the cluster: what another manager does at the same time fails there. held has
+// the nodes whose updates are held.
 func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec, compiled *compilation, held map[string]*v1alpha1.Held) (paced, time.Duration, error) {
 	if len(sc.policies) == 0 || compiled == nil || compiled.newest.Name == "" {
 		r.written, r.current = nil, r.current && compiled != nil
@@ -64,7 +64,7 @@ func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec
 	}
 	var wait limits.Wait
 	all := r.newest(sc.policies)
-	current, err := r.catchUp(ctx, specs)
+	current, err := r.catchUp(ctx, sc, specs)
 	if current {
 		plans := r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())
 		r.metrics.setRollouts(plans)
@@ -188,7 +188,7 @@ func withKind(p *v1alpha1.RolloutPolicy) *v1alpha1.RolloutPolicy {
 
 // catchUp reports whether the caches have what other managers wrote to nodes. It compares them with the API server after a start, and when
 // another manager has written the status of a policy: a view that lacks nodes which have the target would admit too many.
-func (r *rollouts) catchUp(ctx context.Context, specs map[string]spec) (bool, error) {
+func (r *rollouts) catchUp(ctx context.Context, sc *scope, specs map[string]spec) (bool, error) {
 	if r.current {
 		return true, nil
 	}
@@ -199,7 +199,7 @@ func (r *rollouts) catchUp(ctx context.Context, specs map[string]spec) (bool, er
 	}
 	for i := range live.Items {
 		o := &live.Items[i]
-		if is, cached := specs[o.Name]; !cached || is.uid != o.UID || is.generation < o.Generation {
+		if is, cached := specs[o.Name]; sc.exists(o.Name) && (!cached || is.uid != o.UID || is.generation < o.Generation) {
 			return false, nil
 		}
 	}
