@@ -526,6 +526,24 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "second")).To(HaveLen(2))
 	})
 
+	It("takes nothing from nodes that a new policy takes, although others are behind", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		relabel(ctx, f.nodes[0], "staging")
+		create(ctx, rolloutPolicy("staging", "staging", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true }))
+		f.settle(ctx)
+		Expect(k8s.Delete(ctx, rolloutPolicy("default", ""))).To(Succeed())
+		f.settle(ctx)
+		editContent(ctx, "motd", "second")
+		f.step(ctx, time.Second)
+		Expect(f.having(ctx, "second")).To(Equal(f.nodes[1:]))
+		create(ctx, rolloutPolicy("default", ""))
+		for range 20 { // before and after the edit counts as the last one
+			f.step(ctx, 2*time.Second)
+			Expect(f.having(ctx, "second")).To(Equal(f.nodes[1:]))
+		}
+		f.finish(ctx, "default", "second")
+	})
+
 	It("deletes revisions that nothing names any more", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 1, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
 		for i := range 13 {

@@ -165,9 +165,13 @@ type location struct {
 // locate returns which revision a node of a policy in a state has.
 func locate(sc *scope, name string, state rollout.State, has spec, compiled *compilation) location {
 	at := location{stable: compiled.result(state.Stable, name), goal: compiled.result(state.Goal(), name)}
-	recorded := compiled.result(has.recorded(), name)
+	origin := has.recorded()
+	if newest := compiled.Nodes[name]; origin == "" && newest != nil && has.digest == newest.Digest && has.digest != digestOf(at.stable) {
+		origin = compiled.newest.Name // no policy has had the node
+	}
+	recorded := compiled.result(origin, name)
 	at.Location = rollout.Locate(state, rollout.Spec{
-		Exists: sc.nodeCatalogs[name] != nil, Digest: has.digest, Revision: has.recorded(), Known: recorded != nil,
+		Exists: sc.nodeCatalogs[name] != nil, Digest: has.digest, Revision: origin, Known: recorded != nil,
 		Goal: digestOf(at.goal), Stable: digestOf(at.stable), Recorded: digestOf(recorded),
 	})
 	if at.result = compiled.result(at.Revision, name); at.result == nil {

@@ -22,15 +22,18 @@ type Location struct {
 
 // Locate returns where a node stands. A node without a spec gets the stable revision, which is proven, at once. A node whose
 // spec is the goal's has the goal, even if another policy gave it to the node. Otherwise a node has the revision that its spec
-// records, as long as that exists: it may have come from another policy, and stays there until it is admitted.
+// records, as long as that exists: it may have come from another policy, and stays there until it is admitted. At rest, one that has the
+// pending revision is not taken back: that is about to be rolled out.
 func Locate(s State, n Spec) Location {
 	goal := s.Goal()
 	at := s.revision(n)
+	ahead := s.Target == "" && at == s.Pending && at != ""
+	elsewhere := at != goal && at != s.Stable && !ahead
 	return Location{
 		Revision:  at,
-		Affected:  n.Goal != n.Stable || at != goal && at != s.Stable,
+		Affected:  n.Goal != n.Stable || elsewhere,
 		AtGoal:    at == goal,
-		Abandoned: at != goal && at != s.Stable,
+		Abandoned: elsewhere,
 	}
 }
 

@@ -71,6 +71,11 @@ func TestLocate(t *testing.T) {
 			rollout.Spec{Exists: true, Digest: "o", Revision: "old", Known: true, Goal: "o", Stable: "o", Recorded: "o"},
 			rollout.Location{Revision: "old", AtGoal: true},
 		},
+		"at rest, a node with the pending revision stays there": {
+			rollout.State{Stable: "old", Pending: "next"},
+			rollout.Spec{Exists: true, Digest: "p", Revision: "next", Known: true, Goal: "o", Stable: "o", Recorded: "p"},
+			rollout.Location{Revision: "next"},
+		},
 		"at rest, a node with the revision of another policy is elsewhere": {
 			rest,
 			rollout.Spec{Exists: true, Digest: "p", Revision: "other", Known: true, Goal: "o", Stable: "o", Recorded: "p"},
