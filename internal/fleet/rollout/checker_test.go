@@ -106,7 +106,7 @@ func goalOf(s v1alpha1.RolloutPolicyStatus) string {
 func (c *checker) aim(m *manager, object object, after v1alpha1.RolloutPolicyStatus, e episode, records []v1alpha1.RolloutRecord) {
 	stable := object.status.Stable
 	if e.ends {
-		stable, records = e.target, records[1:]
+		stable, records = e.target, withoutFormer(records[1:], object.status.Stable)
 	}
 	if after.Stable != stable {
 		c.report("%s is stable instead of %s", after.Stable, stable)
@@ -384,4 +384,12 @@ func without(all, others []string) (rest []string) {
 		}
 	}
 	return rest
+}
+
+// withoutFormer leaves out the record of the revision that was stable before, which has not been rolled out.
+func withoutFormer(records []v1alpha1.RolloutRecord, stable string) []v1alpha1.RolloutRecord {
+	if len(records) > 0 && records[0].Revision == stable && records[0].Outcome == v1alpha1.RolloutCompleted && records[0].Started.Equal(&records[0].Ended) {
+		return records[1:]
+	}
+	return records
 }

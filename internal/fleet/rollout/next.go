@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
@@ -128,10 +130,16 @@ func (r *roster) wake() (wake time.Duration) {
 
 func number(n int) int32 { return int32(n) } //nolint:gosec // of nodes
 
-// complete returns the state after the target was completed.
+// complete returns the state after the target was completed. The history then has the revision that was stable before, too, so that nodes can
+// go back: the first one of a policy was not rolled out.
 func (s State) complete(now time.Time) State {
-	target := s.Target
+	target, former, began := s.Target, s.Stable, metav1.NewTime(s.Started)
 	s = s.end(v1alpha1.RolloutCompleted, now)
 	s.Stable = target
+	if !s.Completed(former) {
+		record := v1alpha1.RolloutRecord{Revision: former, Outcome: v1alpha1.RolloutCompleted, Started: began, Ended: began}
+		s.History = slices.Insert(s.History, 1, record)
+		s.History = s.History[:min(len(s.History), maxHistory)]
+	}
 	return s
 }

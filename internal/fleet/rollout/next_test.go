@@ -270,6 +270,15 @@ func TestACompletedTargetIsStableAndInTheHistory(t *testing.T) {
 	}
 }
 
+func TestTheHistoryHasTheFirstStableRevisionOnceAnotherIsCompleted(t *testing.T) {
+	t.Parallel()
+
+	got := rollout.Next(rollout.Input{Policy: policy(1, 1, 0), State: rollingOut(), Nodes: nodes("a", 1, is(rollout.Proven)), Now: noon.Add(time.Hour)})
+	if h := got.State.History; len(h) != 2 || h[0].Revision != "new" || h[1].Revision != "old" || !got.State.Completed("old") {
+		t.Errorf("the history is %+v", h)
+	}
+}
+
 func TestSamplesNameTheNodesThatTheRolloutWaitsFor(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,9 @@ import (
 func helm(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	program := strings.TrimSpace(run(ctx, "go", "-C", "hack/helm", "tool", "-n", "helm"))
-	home := GinkgoT().TempDir()
+	home, err := os.MkdirTemp("", "helm") // GinkgoT().TempDir is not for clean-ups
+	Expect(err).NotTo(HaveOccurred())
+	defer os.RemoveAll(home)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
@@ -57,7 +59,7 @@ var _ = Describe("Fettle", Label("install"), Ordered, func() {
 	It("is installed, tested, upgraded and uninstalled with Helm", func(ctx SpecContext) {
 		images := []string{
 			"--namespace=fettle-system", "--set=manager.image.repository=localhost/fettle-manager,manager.image.tag=e2e",
-			"--set=agent.image.repository=localhost/fettle-nodeagent,agent.image.tag=e2e",
+			"--set=agent.image.repository=localhost/fettle-nodeagent,agent.image.tag=e2e", "--set=rolloutPolicy.enabled=false",
 		}
 		older := filepath.Join(GinkgoT().TempDir(), "fettle")
 		Expect(os.CopyFS(older, os.DirFS(filepath.Join(checkout, "charts/fettle")))).To(Succeed())
@@ -101,6 +103,7 @@ var _ = Describe("Fettle", Label("install"), Ordered, func() {
 	It("is installed and uninstalled with install.yaml", func(ctx SpecContext) {
 		run(ctx, "make", "install-yaml", "IMAGE_MANAGER=localhost/fettle-manager:e2e", "IMAGE_AGENT=localhost/fettle-nodeagent:e2e")
 		manifest := filepath.Join(checkout, "dist/install.yaml")
+		run(ctx, "sed", "--in-place", "s/, --default-rollout-policy//", manifest) // as in the quick start
 		kubectl(ctx, "apply", "-f", manifest)
 		rollout(ctx)
 		managed(ctx, "e2e-yaml")

@@ -28,7 +28,8 @@ func endedEvents(before, after v1alpha1.RolloutPolicyStatus) (all []Event) {
 		known := slices.ContainsFunc(before.History, func(b v1alpha1.RolloutRecord) bool {
 			return b.Revision == r.Revision && b.Started.Equal(&r.Started) && b.Ended.Equal(&r.Ended)
 		})
-		if !known {
+		former := r.Revision == before.Stable && r.Started.Equal(&r.Ended) // recorded when another one is completed
+		if !known && !former {
 			all = append(all, ended(r, after))
 		}
 	}
