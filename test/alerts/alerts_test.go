@@ -147,7 +147,7 @@ func TestAlertsFire(t *testing.T) {
 			fettle_fleet_resources{pod="a",kind="User",state="Ready"} 9x2000`, 15, map[string]string{
 			"Resources of kind File are stalled.": "2 of them failed, or cannot be applied, and somebody has to act.",
 		}},
-		"FettleChangeHeld":       {`fettle_fleet_nodes{pod="a",state="Held"} 0 7x2000`, 1, map[string]string{"A change awaits confirmation.": "7 nodes are not updated, because too many would be deselected at once."}},
+		"FettleChangeHeld": {`fettle_fleet_nodes{pod="a",state="Held"} 0 7x2000`, 1, map[string]string{"A change awaits confirmation.": "7 nodes are not updated, because too many would be deselected at once."}},
 		"FettleRolloutHalted": {`
 			fettle_rollout_halted{pod="a",policy="staging"} 1x2000
 			fettle_rollout_halted{pod="a",policy="default"} 0x2000
