@@ -544,6 +544,52 @@ var _ = Describe("A rollout", func() {
 		f.finish(ctx, "default", "second")
 	})
 
+	It("brings another value of a Secret to one node first, and gives nodes that join the present one", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		create(ctx, secret("token", "text", "first"), file("token", "/etc/token", fromSecret("token", "text")))
+		for _, name := range f.nodes {
+			publishKey(ctx, name)
+		}
+		f.finish(ctx, "default", "hello")
+		sealed := func() map[string]string {
+			all := map[string]string{}
+			for _, name := range f.nodes {
+				for _, e := range nodeCatalog(ctx, NewWithT(GinkgoT()), name).Spec.Entries {
+					all[name] = string(e.Sealed[0].Value)
+				}
+			}
+			return all
+		}
+		for len(sealed()) < 3 {
+			f.step(ctx, 30*time.Second)
+		}
+		f.finish(ctx, "default", "hello")
+		before := sealed()
+		changedSecret := secret("token", "text", "second")
+		Expect(k8s.Update(ctx, changedSecret)).To(Succeed())
+		changed := func() (n int) {
+			for name, value := range sealed() {
+				if value != before[name] {
+					n++
+				}
+			}
+			return n
+		}
+		var seen []int
+		for i := range 40 {
+			if i%3 == 2 { // before a node can have soaked; it restores what nodes have
+				f.fixture = restartManagerWithLongLease(f.fixture)
+			}
+			f.step(ctx, 30*time.Second)
+			if n := changed(); len(seen) == 0 || seen[len(seen)-1] != n {
+				seen = append(seen, n)
+			}
+		}
+		Expect(seen).To(HaveExactElements(0, 1))
+		f.finish(ctx, "default", "hello")
+		Expect(changed()).To(Equal(3))
+	})
+
 	It("deletes revisions that nothing names any more", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 1, func(s *v1alpha1.RolloutPolicySpec) { s.First = new(intstr.FromString("100%")) })
 		for i := range 13 {

@@ -110,10 +110,13 @@ type SealedValue struct {
 	Attribute string `json:"attribute"`
 	// from is the Secret that the value came from.
 	From SealedFrom `json:"from"`
-	// key is the fingerprint, sha256-..., of the public key that the value is encrypted to.
-	Key string `json:"key"`
+	// key is the fingerprint, sha256-..., of the public key that the value is encrypted to. Absent in what a CatalogRevision stores,
+	// which has no values.
+	// +optional
+	Key string `json:"key,omitempty"`
 	// value is the ciphertext.
-	Value []byte `json:"value"`
+	// +optional
+	Value []byte `json:"value,omitempty"`
 }
 
 // SealedFrom is a version of a key of a Secret.

@@ -101,7 +101,7 @@ func (p *perNodeEntry) source() *rendering {
 	e := p.entry
 	e.Attributes = writtenAttributes(p.written)
 	for _, s := range p.secrets {
-		e.Sealed = append(e.Sealed, v1alpha1.SealedValue{Attribute: s.attribute, From: s.from, Value: []byte{}})
+		e.Sealed = append(e.Sealed, v1alpha1.SealedValue{Attribute: s.attribute, From: s.from})
 	}
 	hash, size := catalog.Measure(e)
 	return &rendering{Entry: e, Hash: hash, Size: size}
