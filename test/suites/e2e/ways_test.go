@@ -19,7 +19,7 @@ func helm(ctx context.Context, args ...string) {
 	program := strings.TrimSpace(run(ctx, "go", "-C", "hack/helm", "tool", "-n", "helm"))
 	home, err := os.MkdirTemp("", "helm") // GinkgoT().TempDir is not for clean-ups
 	Expect(err).NotTo(HaveOccurred())
-	defer os.RemoveAll(home)
+	defer func() { Expect(os.RemoveAll(home)).To(Succeed()) }()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
