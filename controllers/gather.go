@@ -53,8 +53,8 @@ func (g gatherer) gather(ctx context.Context, now time.Time) (*snapshot, error) 
 	for i := range policies.Items {
 		s.policies = append(s.policies, &policies.Items[i])
 	}
-	for _, fleet := range byName(fleets.Items) {
-		s.fleet = fleet // there is only one
+	for i := range fleets.Items {
+		s.fleet = &fleets.Items[i] // there is only one
 	}
 	// The garbage collector deletes the NodeCatalog of a Node that is gone or was replaced.
 	s.nodeCatalogs = byName(nodeCatalogs.Items)

@@ -21,22 +21,19 @@ import (
 
 // paced is which revision each node is to have, as the statuses of the policies say. The zero value gives all nodes the newest.
 type paced struct {
-	atPace map[string]pacedNode         // that a policy takes, or that several do
-	ready  map[string]*metav1.Condition // of the policies, by name
+	atPace     map[string]pacedNode          // that a policy takes, or that several do
+	conditions map[string][]metav1.Condition // of the policies, by name
 }
 
 // rollout returns why nodes of a policy wait.
 func (p paced) rollout(policy string) *conditions.Rollout {
 	r := &conditions.Rollout{Policy: policy, Reason: v1alpha1.ReasonRollingOut, Message: "it has yet to begin"}
-	if c := p.ready[policy]; c != nil && c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(p.conditions[policy], v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
 		r.Reason, r.Message = c.Reason, c.Message
 	}
-	r.Stalled = slices.Contains(stalledReasons, r.Reason)
+	r.Stalled = meta.IsStatusConditionTrue(p.conditions[policy], v1alpha1.ConditionStalled)
 	return r
 }
-
-// stalledReasons are the reasons of a policy's condition Ready that need a person.
-var stalledReasons = []string{v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonGateFailed, v1alpha1.ReasonInvalidPolicy, v1alpha1.ReasonNodeConflict}
 
 // A pacedNode is what a node gets that a policy takes.
 type pacedNode struct {
@@ -91,12 +88,12 @@ func (p paced) outstanding(specs map[string]spec, h holds) bool {
 // pace returns what nodes are to have by the statuses of their policies. Only policies for which admits is true move nodes.
 func pace(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, admits func(*v1alpha1.RolloutPolicy) bool, now time.Time) paced {
 	set := policies.New(all)
-	next := paced{atPace: map[string]pacedNode{}, ready: map[string]*metav1.Condition{}}
+	next := paced{atPace: map[string]pacedNode{}, conditions: map[string][]metav1.Condition{}}
 	waits := newWaits(sc, compiled)
 	byName := map[string]*v1alpha1.RolloutPolicy{}
 	for _, policy := range all {
 		byName[policy.Name] = policy
-		next.ready[policy.Name] = meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+		next.conditions[policy.Name] = policy.Status.Conditions
 	}
 	for name := range compiled.Nodes {
 		node := sc.nodes[name]
