@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -387,6 +388,27 @@ var _ = Describe("An uninstallation that ends", func() {
 		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
 	})
 })
+
+var _ = Describe("The roles of an installation that has no rollouts", func() {
+	It("let a newer manager delete resources", func(ctx SpecContext) {
+		w := newWebServers(ctx)
+		w.live.Reader = withOlderRoles{k8s}
+		Expect(k8s.Delete(ctx, file("a", ""))).To(Succeed())
+		w.reconcile(ctx)
+		Expect(entriesOf(ctx, "n1")).To(HaveLen(2))
+	})
+})
+
+// withOlderRoles reads a cluster whose roles do not permit to read the definitions of rollouts.
+type withOlderRoles struct{ client.Client }
+
+// Get returns Forbidden for these definitions.
+func (c withOlderRoles) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if strings.HasPrefix(key.Name, "rolloutpolicies.") || strings.HasPrefix(key.Name, "catalogrevisions.") {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name, errRefused)
+	}
+	return c.Client.Get(ctx, key, o, opts...)
+}
 
 // withoutDefinitions reads a cluster without CustomResourceDefinitions.
 type withoutDefinitions struct{ client.Client }

@@ -37,11 +37,15 @@ type definitions struct {
 
 	gone    map[string]bool // kinds, as of the last look
 	checked time.Time
+	// rollouts is true once there was a RolloutPolicy or a CatalogRevision. Before that, their definitions tell nothing, and the roles of
+	// an older installation may not let the manager read them.
+	rollouts bool
 }
 
 // check looks at the definitions if objects are missing that were there before, and now and then while a deletion waits. Otherwise,
 // it makes no request.
 func (d *definitions) check(ctx context.Context, s *snapshot, missing bool) (uninstall, error) {
+	d.rollouts = d.rollouts || len(s.policies)+len(s.revisions) > 0
 	waiting := len(d.gone) > 0 || len(s.deleting) > 0
 	if !missing && (!waiting || d.clock.Now().Sub(d.checked) < definitionsPeriod) {
 		return uninstall{kinds: d.gone}, nil
@@ -63,7 +67,10 @@ func (d *definitions) check(ctx context.Context, s *snapshot, missing bool) (uni
 // look returns the kinds whose definition is missing or being deleted. Without its ExternalType, a resource is withheld, so nodes
 // leave what it manages as it is.
 func (d *definitions) look(ctx context.Context) (gone map[string]bool, err error) {
-	kinds := []string{"NodeCatalog", "Catalog", "RolloutPolicy", "CatalogRevision"}
+	kinds := []string{"NodeCatalog", "Catalog"}
+	if d.rollouts {
+		kinds = append(kinds, "RolloutPolicy", "CatalogRevision")
+	}
 	for _, o := range v1alpha1.Resources() {
 		kinds = append(kinds, o.KindName())
 	}
