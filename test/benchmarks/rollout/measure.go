@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,18 +17,18 @@ import (
 	"github.com/fettle-dev/fettle/test/benchmarks/simulated"
 )
 
-// A result has the change without a policy and with one.
+// A result has the change without policies and with some.
 type result struct {
 	nodes        int
-	waves        int // of the rollout
+	waves        int // of the longest rollout
 	fanOut, slow cost
 }
 
 // A cost is what a change of a resource takes that all nodes have.
 type cost struct {
-	took    time.Duration // to the last node in sync, and to the end of the rollout
+	took    time.Duration // to the last node in sync, and to the end of the rollouts
 	patches int64         // of NodeCatalogs
-	writes  int           // of the policy's status
+	writes  int           // of a policy's status, at most
 	closest time.Duration // the minimum time between two of them; 0 if there are none
 	cpu     time.Duration // of the manager
 	peak    int64         // bytes of the manager, which was started before the change
@@ -38,10 +40,14 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 		f := simulated.New(ctx, s, o.Options, nodes)
 		f.StartAgents(ctx)
 		r.fanOut = change(ctx, f, func(generation int64) bool { return f.Ready(ctx, generation) })
-		p := policy()
-		r.waves = waves(p, f.Nodes)
-		f.Must(f.Client.Create(ctx, p))
-		r.slow = change(ctx, f, func(int64) bool { return completed(ctx, f, p, 1) })
+		all := split(f.Labels())
+		r.waves = waves(all, f.Labels())
+		for _, p := range all {
+			f.Must(f.Client.Create(ctx, p))
+		}
+		r.slow = change(ctx, f, func(int64) bool {
+			return !slices.ContainsFunc(all, func(p *v1alpha1.RolloutPolicy) bool { return !completed(ctx, f, p, 1) })
+		})
 	})
 	return r, err
 }
@@ -49,20 +55,31 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 // soak is the least that a policy accepts.
 const soak = 90 * time.Second
 
-// policy takes all nodes. All else has its default.
-func policy() *v1alpha1.RolloutPolicy {
-	p := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DefaultRolloutPolicy}}
-	p.Spec.NodeSelector, p.Spec.Soak = &metav1.LabelSelector{}, &metav1.Duration{Duration: soak}
-	return p
+// parts is the number of policies, which have equal shares of the nodes.
+const parts = 4
+
+// split returns policies that share nodes by a label. All else has its default.
+func split(labels map[string]map[string]string) (all []*v1alpha1.RolloutPolicy) {
+	groups := map[string]bool{}
+	for _, l := range labels {
+		groups[l[simulated.Group]] = true
+	}
+	values := slices.Sorted(maps.Keys(groups))
+	for share := range slices.Chunk(values, (len(values)+parts-1)/parts) {
+		p := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("part-%d", len(all)+1)}}
+		p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: simulated.Group, Operator: metav1.LabelSelectorOpIn, Values: share}}}
+		p.Spec.Soak = &metav1.Duration{Duration: soak}
+		all = append(all, p)
+	}
+	return all
 }
 
-// waves returns in how many steps a change would reach all nodes of a policy if the nodes of each step proved it at once.
-func waves(p *v1alpha1.RolloutPolicy, nodes []string) int {
-	labels := map[string]map[string]string{}
-	for _, n := range nodes {
-		labels[n] = nil
+// waves returns in how many steps a change would reach all nodes of each policy if the nodes of each step proved it at once.
+func waves(all []*v1alpha1.RolloutPolicy, labels map[string]map[string]string) (most int) {
+	for _, stage := range policies.New(all).Stages(labels, func(string) bool { return true }, time.Now()) {
+		most = max(most, stage.Waves)
 	}
-	return policies.New([]*v1alpha1.RolloutPolicy{p}).Stages(labels, func(string) bool { return true }, time.Now())[0].Waves
+	return most
 }
 
 // completed reports whether a policy is at rest, after a number of rollouts.
@@ -76,13 +93,23 @@ func change(ctx context.Context, f *simulated.Fleet, ended func(generation int64
 	f.StartManager()
 	defer f.StopManager()
 	f.Until(ctx, "every node is in sync", func() bool { return f.Ready(ctx, 0) && policiesReady(ctx, f) })
-	cpu, patches, writes := f.ManagerUsage().CPU, f.Proxy.Patches.Load(), len(f.Proxy.PolicyWrites())
+	cpu, patches := f.ManagerUsage().CPU, f.Proxy.Patches.Load()
 	began := time.Now()
 	generation := f.Edit(ctx)
 	f.Stage.Until(ctx, "the change is applied by all", time.Second/2, func() bool { return ended(generation) })
 	c.took = time.Since(began)
-	usage, times := f.ManagerUsage(), f.Proxy.PolicyWrites()[writes:]
-	c.cpu, c.peak, c.patches, c.writes, c.closest = usage.CPU-cpu, usage.Peak, f.Proxy.Patches.Load()-patches, len(times), closest(times)
+	usage := f.ManagerUsage()
+	c.cpu, c.peak, c.patches = usage.CPU-cpu, usage.Peak, f.Proxy.Patches.Load()-patches
+	var pauses []time.Duration
+	for _, times := range f.Proxy.PolicyWrites(began) {
+		c.writes = max(c.writes, len(times))
+		for i := 1; i < len(times); i++ {
+			pauses = append(pauses, times[i].Sub(times[i-1]))
+		}
+	}
+	if len(pauses) > 0 {
+		c.closest = slices.Min(pauses)
+	}
 	return c
 }
 
@@ -93,14 +120,4 @@ func policiesReady(ctx context.Context, f *simulated.Fleet) bool {
 	return !slices.ContainsFunc(all.Items, func(p v1alpha1.RolloutPolicy) bool {
 		return !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
 	})
-}
-
-// closest returns the minimum time between two of the times, which are sorted.
-func closest(times []time.Time) (least time.Duration) {
-	for i := 1; i < len(times); i++ {
-		if d := times[i].Sub(times[i-1]); least == 0 || d < least {
-			least = d
-		}
-	}
-	return least
 }

@@ -17,10 +17,10 @@ run ` + "`make bench-rollout`" + `, which takes three quarters of an hour: most 
 
 It uses the [fleet](#a-fleet) of the other chapter: a real etcd and API server, the manager with a raised request limit, and the real agents of all
 nodes in one process, on hosts that are always in sync. Everything shares %d CPUs. The change affects one of %d resources, which all nodes have. Without
-a policy, the time is that until the resource is Ready. With one, it is that until the rollout is completed. The policy has the
+policies, the time is that until the resource is Ready. With %d that share the nodes, it is that until all rollouts are completed. The policies have the
 defaults, except that nodes soak for %.0f s, the least that is accepted.
 
-| nodes | policy | time | waves | soaks | time beyond | NodeCatalog patches per node | writes of the policy's status | at least apart | manager CPU | manager peak memory |
+| nodes | policies | time | waves | soaks | time beyond | NodeCatalog patches per node | writes of a policy's status, at most | at least apart | manager CPU | manager peak memory |
 |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 `
 
@@ -51,11 +51,11 @@ const defaults = "first 1, maxInFlight 25 %, soak 2m, maxFailed 2 %"
 
 func page(o options, all []result, hits []hit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, intro, runtime.NumCPU(), o.Resources, soak.Seconds())
+	fmt.Fprintf(&b, intro, runtime.NumCPU(), o.Resources, parts, soak.Seconds())
 	for _, r := range all {
-		fmt.Fprintf(&b, "| %d | none | %s | | | | %s | | | %s | %s |\n", r.nodes, bench.Seconds(r.fanOut.took), perNode(r, r.fanOut), bench.Seconds(r.fanOut.cpu), bench.MB(r.fanOut.peak))
+		fmt.Fprintf(&b, "| %d | 0 | %s | | | | %s | | | %s | %s |\n", r.nodes, bench.Seconds(r.fanOut.took), perNode(r, r.fanOut), bench.Seconds(r.fanOut.cpu), bench.MB(r.fanOut.peak))
 		soaks := time.Duration(r.waves) * soak
-		fmt.Fprintf(&b, "| %d | default | %s | %d | %s | %s | %s | %d | %s | %s | %s |\n", r.nodes, bench.Seconds(r.slow.took), r.waves, bench.Seconds(soaks), bench.Seconds(r.slow.took-soaks),
+		fmt.Fprintf(&b, "| %d | %d | %s | %d | %s | %s | %s | %d | %s | %s | %s |\n", r.nodes, parts, bench.Seconds(r.slow.took), r.waves, bench.Seconds(soaks), bench.Seconds(r.slow.took-soaks),
 			perNode(r, r.slow), r.slow.writes, bench.Seconds(r.slow.closest), bench.Seconds(r.slow.cpu), bench.MB(r.slow.peak))
 	}
 	fmt.Fprintf(&b, between, step.Seconds(), o.tries, o.hit, defaults, applies.Seconds())

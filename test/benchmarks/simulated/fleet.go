@@ -63,12 +63,25 @@ func New(ctx context.Context, s *bench.Stage, o Options, nodes int) *Fleet {
 	return f
 }
 
+// Group is the label of nodes that targetings use.
+const Group = "group"
+
 // group is the targeting of a node or a resource beside that of all.
 func (f *Fleet) group(i int) string { return fmt.Sprint(1 + i%(f.Groups-1)) }
 
+// Labels returns the labels of each node.
+func (f *Fleet) Labels() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for i, name := range f.Nodes {
+		all[name] = map[string]string{Group: f.group(i)}
+	}
+	return all
+}
+
 func (f *Fleet) populate(ctx context.Context) {
+	labels := f.Labels()
 	f.Each(len(f.Nodes), func(i int) error {
-		return f.Client.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.Nodes[i], Labels: map[string]string{"group": f.group(i)}}})
+		return f.Client.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.Nodes[i], Labels: labels[f.Nodes[i]]}})
 	})
 	f.Each(f.Resources, func(i int) error { return f.Client.Create(ctx, f.file(i)) })
 }
@@ -78,7 +91,7 @@ func (f *Fleet) file(i int) *v1alpha1.File {
 	o := &v1alpha1.File{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("file-%03d", i)}}
 	o.Spec.NodeSelector = &metav1.LabelSelector{}
 	if i%f.Groups != 0 {
-		o.Spec.NodeSelector.MatchLabels = map[string]string{"group": fmt.Sprint(i % f.Groups)}
+		o.Spec.NodeSelector.MatchLabels = map[string]string{Group: fmt.Sprint(i % f.Groups)}
 	}
 	o.Spec.Path, o.Spec.Mode = fmt.Sprintf("/etc/fleet/%03d", i), new("0644")
 	if (i/f.Groups+i%f.Groups)%10 == 1 {

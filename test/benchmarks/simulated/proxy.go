@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ type Proxy struct {
 
 	server   *httptest.Server
 	mu       sync.Mutex
-	policies []time.Time
+	policies map[string][]time.Time
 }
 
 func newProxy(s *bench.Stage, cfg *rest.Config) *Proxy {
@@ -31,7 +32,7 @@ func newProxy(s *bench.Stage, cfg *rest.Config) *Proxy {
 	s.Must(err)
 	transport, err := rest.TransportFor(cfg)
 	s.Must(err)
-	p := &Proxy{}
+	p := &Proxy{policies: map[string][]time.Time{}}
 	forward := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport:     transport,
@@ -57,15 +58,22 @@ func (p *Proxy) count(r *http.Request) {
 	case r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/rolloutpolicies/") && status:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.policies = append(p.policies, time.Now())
+		name := path.Base(path.Dir(r.URL.Path))
+		p.policies[name] = append(p.policies[name], time.Now())
 	}
 }
 
-// PolicyWrites returns the times of all writes of statuses of RolloutPolicies.
-func (p *Proxy) PolicyWrites() []time.Time {
+// PolicyWrites returns the times of the writes of each RolloutPolicy's status since a time.
+func (p *Proxy) PolicyWrites(since time.Time) (all [][]time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clip(p.policies)
+	for _, times := range p.policies {
+		first := slices.IndexFunc(times, func(t time.Time) bool { return !t.Before(since) })
+		if first >= 0 {
+			all = append(all, slices.Clone(times[first:]))
+		}
+	}
+	return all
 }
 
 // Config is the configuration of a client that uses the proxy, as the administrator.
