@@ -32,9 +32,13 @@ func newTemplated(by binder, d *Draft, t *expression.Template, r, written v1alph
 	}
 }
 
-// withContent returns the entry with this content.
+// withContent returns the entry with this content. It is bound only if it is applied at once: a fleet retains as many as it has nodes.
 func (p *perNodeEntry) withContent(text string) *rendering {
-	return p.binder.encode(p.entry, withContent(p.resource, text))
+	made := p.binder.encode(p.entry, withContent(p.resource, text))
+	if !p.binder.bindOnly {
+		made.Bound = nil
+	}
+	return made
 }
 
 // setVersions sets the versions of Secrets to stored ones.
