@@ -230,6 +230,7 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 		Expect(policyReady(ctx, "default")).To(Equal("False Paused"))
 		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False Paused", "Reconciling=True Paused"))
+		Expect(getFleet(ctx).Status.Nodes).To(Equal(v1alpha1.FleetNodes{Total: 3, InSync: 3, Waiting: 3}))
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = false })
 		f.finish(ctx, "default", "second")
 		Expect(f.having(ctx, "second")).To(HaveLen(3))

@@ -75,6 +75,9 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 	for name, n := range nodes {
 		index.Add(n.Node)
 		fleetCounts.AddNode(name, n.State())
+		if n.Waiting != nil {
+			fleetCounts.Waiting++
+		}
 	}
 	deselected, rollouts := planDeselected(sc, d, nodes), rolloutsOf(nodes, d.paced)
 	heard := func(node string) bool { return !nodes[node].Silent }

@@ -21,6 +21,7 @@ const FleetName = "fleet"
 // +kubebuilder:printcolumn:name="Withheld",type=integer,JSONPath=`.status.nodes.withheld`
 // +kubebuilder:printcolumn:name="Disabled",type=integer,JSONPath=`.status.nodes.disabled`
 // +kubebuilder:printcolumn:name="Silent",type=integer,JSONPath=`.status.nodes.silent`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.nodes.waiting`
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.drift.nodes`
 // +kubebuilder:printcolumn:name="Uncorrected",type=integer,JSONPath=`.status.drift.uncorrected`
 // +kubebuilder:printcolumn:name="Resources",type=integer,JSONPath=`.status.resources.total`
@@ -86,7 +87,7 @@ type HeldDeselection struct {
 	Message string `json:"message"`
 }
 
-// FleetNodes counts nodes by state. Each node is counted in exactly one field besides total.
+// FleetNodes counts nodes by state. Each node is counted in exactly one field besides total and waiting.
 type FleetNodes struct {
 	// total number of nodes.
 	Total int32 `json:"total"`
@@ -107,6 +108,9 @@ type FleetNodes struct {
 	Disabled int32 `json:"disabled"`
 	// silent nodes have an agent that has not renewed its Lease in time.
 	Silent int32 `json:"silent"`
+	// waiting nodes do not have the newest revision of their resources yet, because a RolloutPolicy gives them an earlier one.
+	// +optional
+	Waiting int32 `json:"waiting"`
 }
 
 // FleetResources counts resources by state. Each is counted in exactly one field besides total.

@@ -134,15 +134,15 @@ var _ = Describe("The output of kubectl get", func() {
 		Expect(k8s.Create(ctx, f)).To(Succeed())
 		f.Status = v1alpha1.FleetStatus{
 			Updated:   new(metav1.NewTime(time.Now().Add(-15 * time.Minute))),
-			Nodes:     v1alpha1.FleetNodes{Total: 36, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7, Withheld: 8},
+			Nodes:     v1alpha1.FleetNodes{Total: 36, InSync: 1, Pending: 2, OutOfSync: 3, Failed: 4, Disabled: 5, Silent: 6, Held: 7, Withheld: 8, Waiting: 9},
 			Resources: v1alpha1.FleetResources{Total: 9, Ready: 6, Reconciling: 1, Stalled: 2},
 			Drift:     v1alpha1.FleetDrift{Resources: 1, Nodes: 8, Count: 10, Uncorrected: 11},
 			History:   []v1alpha1.FleetHour{{Hour: metav1.NewTime(time.Now().Truncate(time.Hour)), InSync: 28}},
 		}
 		Expect(k8s.Status().Update(ctx, f)).To(Succeed())
 		Expect(printed(ctx, "fleets", "fleet")).To(Equal([][]any{
-			{"Name", "Nodes", "InSync", "Pending", "Held", "OutOfSync", "Failed", "Withheld", "Disabled", "Silent", "Drifted", "Uncorrected", "Resources", "Ready", "Reconciling", "Stalled", "NotReady", "Updated"},
-			{"fleet", 36.0, 1.0, 2.0, 7.0, 3.0, 4.0, 8.0, 5.0, 6.0, 8.0, 11.0, 9.0, 6.0, 1.0, 2.0, 0.0, "15m"},
+			{"Name", "Nodes", "InSync", "Pending", "Held", "OutOfSync", "Failed", "Withheld", "Disabled", "Silent", "Waiting", "Drifted", "Uncorrected", "Resources", "Ready", "Reconciling", "Stalled", "NotReady", "Updated"},
+			{"fleet", 36.0, 1.0, 2.0, 7.0, 3.0, 4.0, 8.0, 5.0, 6.0, 9.0, 8.0, 11.0, 9.0, 6.0, 1.0, 2.0, 0.0, "15m"},
 		}))
 	})
 

@@ -11,7 +11,9 @@ import (
 type Counts struct {
 	Resources map[[2]string]int // by kind and state
 	Nodes     map[nodestate.State]int
-	states    map[string]nodestate.State // by node
+	// Waiting is how many nodes wait for a rollout.
+	Waiting int
+	states  map[string]nodestate.State // by node
 	// Deselection is what is held, nil for nothing.
 	Deselection *v1alpha1.HeldDeselection
 }

@@ -44,6 +44,7 @@ func (c *Counts) nodes() v1alpha1.FleetNodes {
 	return v1alpha1.FleetNodes{
 		Total: int32(len(c.states)), InSync: n(nodestate.InSync), Pending: n(nodestate.Pending), Held: n(nodestate.Held), OutOfSync: n(nodestate.OutOfSync),
 		Failed: n(nodestate.Failed), Withheld: n(nodestate.Withheld), Disabled: n(nodestate.Disabled), Silent: n(nodestate.Silent),
+		Waiting: int32(c.Waiting),
 	}
 }
 
