@@ -88,8 +88,8 @@ func (p *publisher) createCatalog(ctx context.Context, c *v1alpha1.Catalog) erro
 	return wrap(client.IgnoreAlreadyExists(p.client.Create(ctx, c.DeepCopy())), "cannot create Catalog "+c.Name)
 }
 
-// writeNodeCatalog returns the NodeCatalog as it was written, or nil if the cache is behind: an event will
-// cause another reconciliation.
+// writeNodeCatalog returns the NodeCatalog as it was written, without what it has in common with the update, or nil if the cache is behind:
+// an event will cause another reconciliation.
 func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.NodeCatalog, error) {
 	nc := &v1alpha1.NodeCatalog{ObjectMeta: metav1.ObjectMeta{Name: u.node.Name}}
 	if u.has == nil {
@@ -99,7 +99,7 @@ func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.N
 		if err := p.client.Create(ctx, nc); err != nil {
 			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}
-		return nc, nil
+		return writtenPart(nc), nil
 	}
 	if err := p.client.Patch(ctx, nc, specPatch(u)); err != nil {
 		if u.moves() && apierrors.IsConflict(err) {
@@ -107,7 +107,15 @@ func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.N
 		}
 		return nil, wrap(client.IgnoreNotFound(err), "cannot patch NodeCatalog "+nc.Name)
 	}
-	return nc, nil
+	return writtenPart(nc), nil
+}
+
+// writtenPart returns what recordResult reads of an object that was written. A change of the fleet writes thousands before it records one.
+func writtenPart(nc *v1alpha1.NodeCatalog) *v1alpha1.NodeCatalog {
+	return &v1alpha1.NodeCatalog{
+		ObjectMeta: metav1.ObjectMeta{Name: nc.Name, UID: nc.UID, Generation: nc.Generation},
+		Spec:       v1alpha1.NodeCatalogSpec{Noop: nc.Spec.Noop, Held: nc.Spec.Held},
+	}
 }
 
 // recordResult records the result of a write; nc is nil if the cache is behind. It returns no error for a NodeCatalog that the API

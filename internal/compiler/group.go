@@ -84,7 +84,8 @@ const (
 
 func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	r := &NodeResult{Spec: v1alpha1.NodeCatalogSpec{Catalogs: g.catalogs}, shared: g.shared, own: make(map[v1alpha1.ResourceRef]string, len(n.own))}
-	var own []string
+	r.Spec.Entries = slices.Grow(r.Spec.Entries, len(n.own)) // exactly as many, since a fleet has several revisions of this
+	own := make([]string, 0, len(n.own))
 	room := maxLocations
 	for i, d := range g.members {
 		if f := g.fault(n, i); f != nil {
