@@ -21,7 +21,7 @@ func (r *roster) recordFailures() {
 			unnamed++
 		default:
 			r.State.Failures = append(r.State.Failures, v1alpha1.RolloutFailure{
-				Node: n.Name, Reason: n.Reason, Message: text.Clip(n.Message, maxMessage), At: metav1.NewTime(r.State.Since(r.Now)),
+				Node: n.Name, Reason: n.Reason, Message: text.ClipMiddle(n.Message, maxMessage), At: metav1.NewTime(r.State.Since(r.Now)),
 			})
 		}
 	}

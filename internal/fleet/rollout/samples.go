@@ -11,7 +11,7 @@ const maxSamples = 10
 func (r *roster) samples() (samples []v1alpha1.RolloutSample) {
 	add := func(n Node, state Phase, message string) {
 		if len(samples) < maxSamples {
-			samples = append(samples, v1alpha1.RolloutSample{Node: n.Name, State: string(state), Message: text.Clip(message, maxMessage)})
+			samples = append(samples, v1alpha1.RolloutSample{Node: n.Name, State: string(state), Message: text.ClipMiddle(message, maxMessage)})
 		}
 	}
 	for _, n := range r.with(failed) {

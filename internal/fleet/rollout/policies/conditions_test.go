@@ -59,6 +59,8 @@ func summary(all []metav1.Condition) string {
 
 func TestConditions(t *testing.T) {
 	t.Parallel()
+	longFailure := failed(rolling(), 1, "n7")
+	longFailure.Failures[0].Message = "File/motd" + strings.Repeat("-", 200) + "syntax error on line 3"
 	excluded := rolling()
 	excluded.Nodes = v1alpha1.RolloutNodes{Total: 12, Affected: 2, Excluded: 2}
 	excluded.Samples = []v1alpha1.RolloutSample{{Node: "n1", State: "Excluded", Message: "its agent is silent"}}
@@ -151,6 +153,11 @@ func TestConditions(t *testing.T) {
 		"halted": {
 			policies.Outcome{Status: failed(rolling(), 3, "n7", "n8"), Newest: r2, Aim: r2, Halted: true},
 			"False RolloutHalted: revision 2222222222 is halted: 3 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd: disk full, n8 Failed: File/motd: disk full and 1 more; " +
+				"fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web [Stalled RolloutHalted]", status.FailedStatus,
+		},
+		"halted with a long failure, of which both ends are shown": {
+			policies.Outcome{Status: longFailure, Newest: r2, Aim: r2, Halted: true},
+			"False RolloutHalted: revision 2222222222 is halted: 1 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd" + strings.Repeat("-", 89) + "..." + strings.Repeat("-", 77) + "syntax error on line 3; " +
 				"fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web [Stalled RolloutHalted]", status.FailedStatus,
 		},
 		"halted while paused": {

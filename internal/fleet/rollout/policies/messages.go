@@ -39,7 +39,7 @@ func (o Outcome) failed() string {
 	for _, f := range o.Status.Failures {
 		line := f.Node + " " + f.Reason
 		if f.Message != "" {
-			line += ": " + text.Clip(text.FirstLine(f.Message), maxFailure)
+			line += ": " + text.ClipMiddle(text.Line(f.Message), maxFailure)
 		}
 		all = append(all, line)
 	}
@@ -47,7 +47,7 @@ func (o Outcome) failed() string {
 }
 
 // maxFailure bounds the message of one node, in bytes.
-const maxFailure = 128
+const maxFailure = 200
 
 func (o Outcome) halted() string {
 	n := o.Status.Nodes
@@ -66,7 +66,7 @@ func (o Outcome) unproven() string {
 	line := fmt.Sprintf("revision %s: none of %s can try it", v1alpha1.ShortRevision(o.Status.Target), text.Count(int(n.Affected), "affected node"))
 	var all []string
 	for _, s := range o.Status.Samples {
-		all = append(all, s.Node+": "+text.Clip(text.FirstLine(s.Message), maxFailure))
+		all = append(all, s.Node+": "+text.ClipMiddle(text.Line(s.Message), maxFailure))
 	}
 	if len(all) > 0 {
 		line += " (" + text.ListOf(max(len(all), int(n.Excluded)), all) + ")"
