@@ -60,7 +60,7 @@ func (s nodeQuestions) Watch(ctx context.Context, _ *internalversion.ListOptions
 	if err != nil {
 		return nil, err
 	}
-	return s.hub.Watch(node), nil
+	return handOver(ctx, s.hub.Watch(node)), nil
 }
 
 // nodeAnswers accepts the answers of the caller's node, from agents that are older than [v1alpha1.SubresourceAnswer].

@@ -95,7 +95,7 @@ func newHandler(ctx context.Context, cfg *restclient.Config, hub *questions.Hub,
 	if _, _, err := s.PrepareRun().NonBlockingRunWithContext(ctx, 0); err != nil { // it has no listener: it runs what the handler needs
 		return nil, fmt.Errorf("cannot start the API %s: %w", v1alpha1.GroupVersion.Group, err)
 	}
-	return s.Handler, nil
+	return streams{filters: s.Handler, encoder: codecs.LegacyCodec(v1alpha1.GroupVersion)}, nil
 }
 
 // onlyJSON leaves out the formats of other APIs. A body of YAML would take memory out of proportion to its size, before anyone looks
