@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
 )
 
@@ -90,18 +91,33 @@ func (s *snapshot) usedRevisions(d desired) map[string]bool {
 // be named again until then.
 func (s *snapshot) usedCatalogs(compiled *compilation) map[string]bool {
 	used := map[string]bool{}
-	for name := range compiled.Catalogs {
-		used[name] = true
+	for _, all := range []map[string]*v1alpha1.Catalog{compiled.Catalogs, compiled.newest.Catalogs} { // the revision may have just been created
+		for name := range all {
+			used[name] = true
+		}
 	}
 	for _, nc := range s.nodeCatalogs {
-		for _, shared := range nc.Spec.Catalogs {
-			used[shared.Name] = true
+		for _, name := range catalogsIn(nc.Spec) {
+			used[name] = true
 		}
 	}
 	for name := range s.revisions {
 		maps.Copy(used, s.catalogsOf(name))
 	}
 	return used
+}
+
+// catalogsIn returns the names of the Catalogs that a spec refers to.
+func catalogsIn(spec v1alpha1.NodeCatalogSpec) (names []string) {
+	for _, shared := range spec.Catalogs {
+		names = append(names, shared.Name)
+	}
+	if spec.Rollout != nil {
+		for _, t := range spec.Rollout.Types {
+			names = append(names, t.Catalog)
+		}
+	}
+	return names
 }
 
 func (c *catalogCollector) delete(ctx context.Context, o client.Object) error {

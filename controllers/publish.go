@@ -95,7 +95,7 @@ func (p *publisher) writeNodeCatalog(ctx context.Context, u update) (*v1alpha1.N
 	if u.has == nil {
 		nc.OwnerReferences, nc.Spec = nodeAsOwner(u.node), *u.want.Spec.DeepCopy() // nodes share its lists
 		u.mark.set(&nc.Spec)
-		nc.Spec.Rollout = u.rollout
+		nc.Spec.Rollout = u.rollout.DeepCopy()
 		if err := p.client.Create(ctx, nc); err != nil {
 			return nil, wrap(client.IgnoreAlreadyExists(err), "cannot create NodeCatalog "+nc.Name)
 		}
@@ -156,7 +156,7 @@ func wholeRollout(r *v1alpha1.NodeRollout) any {
 	if r == nil {
 		return nil
 	}
-	return map[string]any{"policy": r.Policy, "revision": r.Revision, "since": r.Since}
+	return map[string]any{"policy": r.Policy, "revision": r.Revision, "since": r.Since, "types": r.Types}
 }
 
 // announceHolds logs how many nodes are held, and records an event on the Fleet if that begins or ends.

@@ -120,6 +120,7 @@ func (s *revisionStore) restoreOne(ctx context.Context, c *compiler.Compiler, in
 		return nil, err
 	}
 	from.Catalog = func(name string) *v1alpha1.Catalog { return catalogs[name] }
+	from.HasCatalog = func(name string) bool { return sc.catalogs[name] != nil }
 	r, err := c.Restore(name, from, in)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("a CatalogRevision cannot be restored, so nodes that have it keep what they have", "revision", name, "reason", err.Error())
@@ -128,9 +129,9 @@ func (s *revisionStore) restoreOne(ctx context.Context, c *compiler.Compiler, in
 	return r, nil
 }
 
-// catalogs reads the Catalogs of a revision, as far as they exist.
+// catalogs reads the Catalogs with the entries of a revision, as far as they exist.
 func (s *revisionStore) catalogs(ctx context.Context, sc *scope, revision string) (map[string]*v1alpha1.Catalog, error) {
-	names := slices.Sorted(maps.Keys(sc.catalogsOf(revision)))
+	names := slices.Sorted(maps.Keys(sc.entriesOf(revision)))
 	read := make([]*v1alpha1.Catalog, len(names))
 	errs := each(len(names), func(i int) error {
 		read[i] = &v1alpha1.Catalog{}
@@ -147,6 +148,17 @@ func (s *revisionStore) catalogs(ctx context.Context, sc *scope, revision string
 
 // catalogsOf returns the names of the Catalogs that a revision refers to, with its parts.
 func (s *snapshot) catalogsOf(revision string) map[string]bool {
+	names := s.entriesOf(revision)
+	for _, part := range s.partsOf(revision) {
+		for _, t := range s.revisions[part].Types {
+			names[t.Catalog] = true
+		}
+	}
+	return names
+}
+
+// entriesOf returns the names of the Catalogs with the entries of a revision and its parts, without the definitions of types.
+func (s *snapshot) entriesOf(revision string) map[string]bool {
 	names := map[string]bool{}
 	for _, part := range s.partsOf(revision) {
 		for _, t := range s.revisions[part].Targets {

@@ -119,6 +119,7 @@ func paceNode(sc *scope, name string, policy *v1alpha1.RolloutPolicy, admits boo
 	if admits && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil {
 		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), now)
 	}
+	is.rollout = withTypes(is.rollout, is.want)
 	is.waiting = waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, compiled.Nodes[name])
 	return is
 }
@@ -132,7 +133,7 @@ func paceConflict(sc *scope, name string, conflict []string, has spec, compiled 
 	case has.Rollout != nil && compiled.result(has.Rollout.Revision, name) != nil:
 		is.want = compiled.result(has.Rollout.Revision, name)
 	}
-	is.base = is.want
+	is.base, is.rollout = is.want, withTypes(is.rollout, is.want)
 	message := fmt.Sprintf("RolloutPolicies %s select it, so none moves it: let their nodeSelectors exclude each other", text.List(conflict))
 	is.waiting = waits.of(conflict[0], message, is.want, compiled.Nodes[name])
 	return is
@@ -140,7 +141,11 @@ func paceConflict(sc *scope, name string, conflict []string, has spec, compiled 
 
 // frozen is what a node has, of which no revision is known.
 func frozen(has spec) *compiler.NodeResult {
-	return &compiler.NodeResult{Spec: has.NodeCatalogSpec, Digest: has.digest}
+	is := &compiler.NodeResult{Spec: has.NodeCatalogSpec, Digest: has.digest}
+	if has.Rollout != nil {
+		is.Types = has.Rollout.Types
+	}
+	return is
 }
 
 // explainWait is why a node has an earlier revision than the newest.
@@ -201,6 +206,16 @@ func record(policy string, state rollout.State, has spec, exists bool, revision 
 		return &v1alpha1.NodeRollout{Policy: policy, Revision: revision}
 	}
 	return &v1alpha1.NodeRollout{Policy: policy, Revision: revision, Since: new(metav1.NewTime(state.Since(now).UTC()))}
+}
+
+// withTypes returns what a spec says about its revision with the definitions that the spec needs; nil stays nil.
+func withTypes(r *v1alpha1.NodeRollout, of *compiler.NodeResult) *v1alpha1.NodeRollout {
+	if r == nil || slices.Equal(r.Types, of.Types) {
+		return r
+	}
+	is := *r
+	is.Types = of.Types
+	return &is
 }
 
 // waits makes what nodes wait for. Most nodes share it.

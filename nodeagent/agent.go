@@ -75,7 +75,7 @@ func New(c Config) (*Agent, error) {
 	documents := func(name string) *state.Documents {
 		return state.NewDocuments(c.StateDir, name, state.Options{Now: c.Clock.Now})
 	}
-	external := types.NewStore(documents("types"), remote.ExternalType, c.Log.Warn)
+	external := types.NewStore(documents("types"), remote, c.Log.Warn)
 	a := &Agent{
 		Config:   c,
 		watched:  c.Host,

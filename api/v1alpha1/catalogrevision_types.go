@@ -26,10 +26,28 @@ type CatalogRevision struct {
 	// +required
 	// +listType=atomic
 	Targets []RevisionTarget `json:"targets"`
+	// types are the definitions of the external types that the entries have, those of the parts too: the cluster may have others by now.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Types []TypeDefinition `json:"types,omitempty"`
 	// parts are CatalogRevisions whose targets follow, for a revision that is too large for one object.
 	// +optional
 	// +listType=atomic
 	Parts []CatalogRef `json:"parts,omitempty"`
+}
+
+// TypeDefinition says which Catalog has the definition of an external type. Its only entry has the kind ExternalType, the name of the type, and
+// the spec as attributes.
+type TypeDefinition struct {
+	// type is the ExternalType, as its name, @ and its digest.
+	// +required
+	// +kubebuilder:validation:MaxLength=325
+	Type string `json:"type"`
+	// catalog is the name of the Catalog.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256-[0-9a-f]{64}$`
+	Catalog string `json:"catalog"`
 }
 
 // RevisionTarget is a targeting, with the resources that have it.

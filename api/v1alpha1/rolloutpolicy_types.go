@@ -268,6 +268,12 @@ type NodeRollout struct {
 	// since is when the node was moved to the revision. Absent if it has had no other one.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// types are the definitions of the external types that the node's entries have, as the revision keeps them: the cluster may have
+	// others.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Types []TypeDefinition `json:"types,omitempty"`
 }
 
 // RolloutPolicyList is a list of RolloutPolicies.

@@ -131,7 +131,7 @@ func (a *assigner) assign(n *nodeAssignment) {
 	}
 	key := n.groupKey()
 	if a.groups[key] == nil {
-		a.groups[key] = newGroup(n, a.revision.Exists, a.spent)
+		a.groups[key] = newGroup(n, a.revision, a.spent)
 	}
 	n.group = a.groups[key]
 }

@@ -45,6 +45,7 @@ func (c *Compiler) Draft(in Input) *Revision {
 	c.selections.rotate()
 	r := drafter{binder: binder{kinds: in.Kinds}, Input: in, Env: &c.env}.revise(resources, 1, c.selection)
 	r.refuseRemotePurges(in.External)
+	r.definitions = definitionsOf(in.External)
 	r.pack()
 	return r
 }

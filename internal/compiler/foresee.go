@@ -31,7 +31,7 @@ func (c *Compiler) adopt(r *Revision) *Revision {
 		is := *d
 		drafts[i] = &is
 	}
-	return packed(drafts, c.selection)
+	return packed(drafts, r.definitions, c.selection)
 }
 
 // KeptProblem explains that nodes keep an earlier entry of a resource that is at fault.

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,12 +17,13 @@ import (
 type nodeGroup struct {
 	validation
 	catalogs []v1alpha1.CatalogRef
+	types    definitions                     // of the revision
 	shared   map[v1alpha1.ResourceRef]string // hashes of entries in the catalogs
 	plain    *NodeResult                     // of nodes without anything of their own; nil until there is one
 }
 
-func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool, spent *meter) *nodeGroup {
-	g := &nodeGroup{shared: map[v1alpha1.ResourceRef]string{}}
+func newGroup(n *nodeAssignment, of *Revision, spent *meter) *nodeGroup {
+	g := &nodeGroup{types: of.definitions, shared: map[v1alpha1.ResourceRef]string{}}
 	var members []*Draft
 	for _, t := range n.targets {
 		members = append(members, t.Drafts...)
@@ -32,7 +34,7 @@ func newGroup(n *nodeAssignment, exists map[v1alpha1.ResourceRef]bool, spent *me
 	}
 	slices.SortFunc(members, compareDrafts)
 	slices.SortFunc(g.catalogs, func(a, b v1alpha1.CatalogRef) int { return strings.Compare(a.Name, b.Name) })
-	g.validation = validateGraph(members, n.blocked, exists)
+	g.validation = validateGraph(members, n.blocked, of.Exists)
 	for i, d := range members {
 		if g.reason(i) == "" && d.PerNode == nil {
 			g.shared[d.Ref] = d.Hash
@@ -82,6 +84,17 @@ const (
 	maxLocations        = 64 << 10 // in bytes of JSON, of all together
 )
 
+// external returns the drafts of external types that are not withheld from a node of the group.
+func (g *nodeGroup) external(n *nodeAssignment) iter.Seq[*Draft] {
+	return func(yield func(*Draft) bool) {
+		for i, d := range g.members {
+			if d.Entry.Type != "" && g.fault(n, i) == nil && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
 func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	r := &NodeResult{Spec: v1alpha1.NodeCatalogSpec{Catalogs: g.catalogs}, shared: g.shared, own: make(map[v1alpha1.ResourceRef]string, len(n.own))}
 	r.Spec.Entries = slices.Grow(r.Spec.Entries, len(n.own)) // exactly as many, since a fleet has several revisions of this
@@ -109,6 +122,7 @@ func (g *nodeGroup) newResult(n *nodeAssignment) *NodeResult {
 	for _, ref := range n.stops {
 		r.Spec.Withheld = append(r.Spec.Withheld, v1alpha1.Withheld{Ref: ref, Reason: v1alpha1.ReasonMoving})
 	}
+	r.Types = g.types.of(g.external(n))
 	r.Digest = catalog.DigestOf(r.Spec, own)
 	return r
 }

@@ -44,6 +44,8 @@ type Input struct {
 type ExternalKind struct {
 	// Type is the type of catalog entries: the name of the ExternalType, @ and its digest.
 	Type string
+	// Definition is the Catalog that keeps the definition of the type: see [catalog.OfType]. Revisions of a type without one don't keep it.
+	Definition *v1alpha1.Catalog
 	// Remote means that one node acts for each resource.
 	Remote bool
 	// Fault withholds all resources of the kind; nil does not. The kind may then be missing from Kinds.

@@ -199,12 +199,13 @@ func (k *keeper) merge() *Revision {
 		is := *d
 		drafts[i] = &is
 	}
-	return packed(drafts, k.fleet.compiler.selection)
+	return packed(drafts, k.base.definitions.with(k.drafted.definitions), k.fleet.compiler.selection)
 }
 
 // packed makes a revision of drafts of others, in their order.
-func packed(drafts []*Draft, selection selectionFunc) *Revision {
+func packed(drafts []*Draft, types definitions, selection selectionFunc) *Revision {
 	r := assemble(drafts, selection)
+	r.definitions = types
 	r.failRemoteDuplicates()
 	r.relateRemote()
 	r.pack()

@@ -245,12 +245,12 @@ func TestWhatIsKeptIsKeptAgain(t *testing.T) {
 		}
 		next := edited(t, r, in)
 		kept, _ := c.Nodes(in.Nodes).KeepFrom(c.Draft(next), base, in.Seal)
-		stored := kept.Store()
+		stored := withoutDefinitions(kept.Store())
 		if diff := cmp.Diff(encoded(t, stored), encoded(t, restored(t, kept, next).Store())); diff != "" {
 			t.Fatalf("seed %d: what is kept is stored differently when it is restored:\n%s", seed, diff)
 		}
 		again, _ := c.Nodes(in.Nodes).KeepFrom(c.Draft(next), restored(t, kept, next), in.Seal)
-		if diff := cmp.Diff(encoded(t, stored), encoded(t, again.Store())); diff != "" {
+		if diff := cmp.Diff(encoded(t, stored), encoded(t, withoutDefinitions(again.Store()))); diff != "" {
 			t.Fatalf("seed %d: another compilation keeps something else:\n%s", seed, diff)
 		}
 	}

@@ -34,11 +34,16 @@ func (c *Compiler) Restore(name string, from Source, in Input) (*Revision, error
 			return nil, fmt.Errorf("cannot restore CatalogRevision %s: %w", name, err)
 		}
 	}
+	kept, err := from.definitions(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot restore CatalogRevision %s: %w", name, err)
+	}
 	for _, t := range targets {
 		rs.addUnknown(t)
 	}
 	slices.SortFunc(rs.drafts, compareRefs)
 	r := assemble(rs.drafts, c.selection)
+	r.definitions = kept
 	r.relateRemote()
 	r.pack()
 	return r, nil

@@ -93,9 +93,10 @@ func pair(name, properties string, adjust ...func(*v1alpha1.External)) *v1alpha1
 	return record(name, properties, append(adjust, func(r *v1alpha1.External) { r.Kind = "Pair" })...)
 }
 
-func withType(in compiler.Input, d *definition.Definition) compiler.Input {
+func withType(t testing.TB, in compiler.Input, d *definition.Definition) compiler.Input {
+	t.Helper()
 	in.Kinds = append(kinds(), external.Kind(d, nil))
-	in.External = map[string]compiler.ExternalKind{"Pair": {Type: d.Ref(), Remote: d.IsRemote()}}
+	in.External = map[string]compiler.ExternalKind{"Pair": usable(t, d)}
 	return in
 }
 
@@ -107,7 +108,7 @@ func TestAnEntryStaysAsItIsStoredWhateverBecomesOfItsType(t *testing.T) {
 		r.Spec.PropertiesFrom = []v1alpha1.PropertyFrom{{Name: "right", SecretSource: v1alpha1.SecretSource{SecretKeyRef: *keyRef("token", "text")}}}
 	}
 	for _, scope := range []v1alpha1.ExternalScope{"", v1alpha1.ScopeRemote} {
-		before := withType(compiler.Input{
+		before := withType(t, compiler.Input{
 			Nodes: able(node("web-1", "web"), node("web-2", "web")), Secret: secrets, Seal: sealing,
 			Resources: []v1alpha1.Resource{pair("a", `{"left":"1","name":"x"}`), pair("b", `{"left":"1"}`, fromSecret), file("f", "/f")},
 		}, typeWith(t, scope, "left", "right"))
@@ -120,14 +121,14 @@ func TestAnEntryStaysAsItIsStoredWhateverBecomesOfItsType(t *testing.T) {
 		refused := before
 		refused.Refused = map[v1alpha1.ResourceRef]string{"Pair/a": "no default", "File/f": "it is invalid"}
 		for name, now := range map[string]compiler.Input{
-			"with another attribute":  withType(before, typeWith(t, scope, "left", "right", "middle")),
-			"without its attributes":  withType(before, typeWith(t, scope, "middle")),
-			"with another scope":      withType(before, typeWith(t, map[v1alpha1.ExternalScope]v1alpha1.ExternalScope{"": v1alpha1.ScopeRemote}[scope], "left", "right")),
+			"with another attribute":  withType(t, before, typeWith(t, scope, "left", "right", "middle")),
+			"without its attributes":  withType(t, before, typeWith(t, scope, "middle")),
+			"with another scope":      withType(t, before, typeWith(t, map[v1alpha1.ExternalScope]v1alpha1.ExternalScope{"": v1alpha1.ScopeRemote}[scope], "left", "right")),
 			"gone":                    gone,
 			"unavailable":             faulty,
 			"with refused resources":  refused,
 			"as it was":               before,
-			"with another source too": withType(before, typeWith(t, scope, "right", "left")),
+			"with another source too": withType(t, before, typeWith(t, scope, "right", "left")),
 		} {
 			if diff := cmp.Diff(want, encoded(t, assigned(restored(t, revision, now), now).Nodes)); diff != "" {
 				t.Errorf("scope %q, a type %s: nodes have something else:\n%s", scope, name, diff)
@@ -139,7 +140,7 @@ func TestAnEntryStaysAsItIsStoredWhateverBecomesOfItsType(t *testing.T) {
 func TestAnEntryWithoutItsTypeStillClaimsItsName(t *testing.T) {
 	t.Parallel()
 
-	in := withType(compiler.Input{Nodes: webs(1), Resources: []v1alpha1.Resource{pair("a", `{"name":"x"}`), pair("b", `{"name":"x"}`)}}, typeWith(t, ""))
+	in := withType(t, compiler.Input{Nodes: webs(1), Resources: []v1alpha1.Resource{pair("a", `{"name":"x"}`), pair("b", `{"name":"x"}`)}}, typeWith(t, ""))
 	revision := new(compiler.Compiler).Draft(in)
 	in.Kinds = nil
 	want := []string{

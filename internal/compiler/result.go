@@ -25,6 +25,9 @@ type NodeResult struct {
 	Spec v1alpha1.NodeCatalogSpec
 	// Digest is the digest of Spec, which the node's agent reports once it has applied it.
 	Digest string
+	// Types are the definitions that the revision keeps of the external types of the node's entries, sorted. Digest does not cover them, as
+	// the entries name their types.
+	Types []v1alpha1.TypeDefinition
 
 	shared map[v1alpha1.ResourceRef]string // hashes of the entries in shared catalogs
 	own    map[v1alpha1.ResourceRef]string // hashes of the node's own entries

@@ -15,6 +15,8 @@ type Revision struct {
 	Drafts  []*Draft
 	Targets []*Target // in the order of their first drafts
 	Exists  map[v1alpha1.ResourceRef]bool
+
+	definitions definitions // of the types of the drafts, and perhaps of others
 }
 
 // A Target is a targeting and the drafts that have it. A draft of a Remote type has a Target of its own. Its Fault applies to all of its drafts.

@@ -47,8 +47,9 @@ func splitTarget(t v1alpha1.RevisionTarget, resources int, faults []v1alpha1.Rev
 	}
 }
 
-// splitRevision distributes targets over as many CatalogRevisions as their size requires. The first one names the others, and counts all.
-func splitRevision(targets []storedTarget) []*v1alpha1.CatalogRevision {
+// splitRevision distributes targets over as many CatalogRevisions as their size requires. The first one names the others, counts all, and has
+// the types.
+func splitRevision(targets []storedTarget, types []v1alpha1.TypeDefinition) []*v1alpha1.CatalogRevision {
 	var parts []*v1alpha1.CatalogRevision
 	size := 0
 	for _, t := range targets {
@@ -65,6 +66,7 @@ func splitRevision(targets []storedTarget) []*v1alpha1.CatalogRevision {
 		parts = append(parts, newRevision())
 	}
 	first := parts[0]
+	first.Types = types
 	for _, part := range parts[1:] {
 		part.Name = revisionName(part)
 		first.Parts = append(first.Parts, v1alpha1.CatalogRef{Name: part.Name})
@@ -87,6 +89,9 @@ func revisionName(r *v1alpha1.CatalogRevision) string {
 	var lines []string
 	for _, t := range r.Targets {
 		lines = append(lines, lineOf(t))
+	}
+	for _, t := range r.Types {
+		lines = append(lines, "type "+t.Type+" "+t.Catalog)
 	}
 	for _, part := range r.Parts {
 		lines = append(lines, "part "+part.Name)

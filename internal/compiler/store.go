@@ -14,7 +14,8 @@ type Stored struct {
 	Name string
 	// Revisions are the CatalogRevision of this name and its parts. Create the parts first.
 	Revisions []*v1alpha1.CatalogRevision
-	// Catalogs has everything that they refer to, by name.
+	// Catalogs has everything that they refer to, by name, but for the definitions of types that only a restored revision has: the cluster
+	// has those.
 	Catalogs map[string]*v1alpha1.Catalog
 }
 
@@ -26,7 +27,13 @@ func (r *Revision) Store() Stored {
 	for _, g := range r.storageGroups() {
 		targets = append(targets, g.store(s.Catalogs)...)
 	}
-	s.Revisions = splitRevision(targets)
+	types := r.types()
+	for _, t := range types {
+		if c := r.definitions[t.Type].content; c != nil {
+			s.Catalogs[t.Catalog] = c
+		}
+	}
+	s.Revisions = splitRevision(targets, types)
 	s.Name = s.Revisions[0].Name
 	return s
 }

@@ -13,6 +13,8 @@ import (
 type Source struct {
 	Revision func(name string) *v1alpha1.CatalogRevision
 	Catalog  func(name string) *v1alpha1.Catalog
+	// HasCatalog reports whether there is a Catalog whose content is not needed: one with the definition of a type, which can be large.
+	HasCatalog func(name string) bool
 }
 
 // targets returns the targets of a CatalogRevision and its parts.

@@ -44,7 +44,7 @@ func (t *Target) Follow(nc *v1alpha1.NodeCatalog) *Target {
 
 // withoutMarks returns the part of a spec that says what is to be applied.
 func withoutMarks(spec v1alpha1.NodeCatalogSpec) v1alpha1.NodeCatalogSpec {
-	spec.Held, spec.Disabled, spec.FleetDisabled, spec.Cleanup = nil, nil, nil, nil
+	spec.Held, spec.Disabled, spec.FleetDisabled, spec.Cleanup, spec.Rollout = nil, nil, nil, nil, nil
 	return spec
 }
 
@@ -69,7 +69,7 @@ type Store struct {
 
 // Types provides the definitions of external types: a *types.Store.
 type Types interface {
-	Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error)
+	Of(ctx context.Context, entries []v1alpha1.CatalogEntry, kept []v1alpha1.TypeDefinition) ([]*definition.Definition, error)
 	OnDisk(entries []v1alpha1.CatalogEntry) []*definition.Definition
 }
 
@@ -99,13 +99,21 @@ func (s *Store) Assemble(ctx context.Context, nc *v1alpha1.NodeCatalog) (*Target
 		return s.get(ctx, name)
 	})
 	if err == nil {
-		t.Types, err = s.types.Of(ctx, t.Entries)
+		t.Types, err = s.types.Of(ctx, t.Entries, keptTypes(nc.Spec))
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.save(n)
 	return t, nil
+}
+
+// keptTypes returns the definitions that the revision of a spec keeps.
+func keptTypes(spec v1alpha1.NodeCatalogSpec) []v1alpha1.TypeDefinition {
+	if spec.Rollout == nil {
+		return nil
+	}
+	return spec.Rollout.Types
 }
 
 // LastGood returns the last good target, nil if there is none or it is damaged.

@@ -168,7 +168,7 @@ func TestUnsavedCatalogIsSavedWithNextTarget(t *testing.T) {
 // noTypes are the types of entries of built-in kinds.
 type noTypes struct{}
 
-func (noTypes) Of(context.Context, []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
+func (noTypes) Of(context.Context, []v1alpha1.CatalogEntry, []v1alpha1.TypeDefinition) ([]*definition.Definition, error) {
 	return nil, nil
 }
 func (noTypes) OnDisk([]v1alpha1.CatalogEntry) []*definition.Definition { return nil }

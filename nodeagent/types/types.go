@@ -2,6 +2,7 @@
 package types
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,12 +22,18 @@ type Documents interface {
 	Retain(names ...string) error
 }
 
+// A Cluster has the definitions of types: a *cluster.Cluster. What it returns is verified.
+type Cluster interface {
+	Catalog(ctx context.Context, name string) (*v1alpha1.Catalog, error)
+	ExternalType(ctx context.Context, name string) (*v1alpha1.ExternalType, error)
+}
+
 // A Store provides definitions from disk or else from the cluster. It also keeps those of former catalogs whose objects on
 // the host are still to be removed. Safe for concurrent use.
 type Store struct {
-	disk  Documents
-	fetch func(ctx context.Context, name string) (*v1alpha1.ExternalType, error)
-	warn  func(msg string, args ...any)
+	disk    Documents
+	cluster Cluster
+	warn    func(msg string, args ...any)
 
 	mu     sync.Mutex
 	known  map[string]*definition.Definition // by digest; nil for one that this version does not understand
@@ -38,18 +45,18 @@ type Store struct {
 	fetching int
 }
 
-// NewStore returns a store that fetches missing ExternalTypes from the cluster.
-func NewStore(disk Documents, fetch func(ctx context.Context, name string) (*v1alpha1.ExternalType, error), warn func(msg string, args ...any)) *Store {
+// NewStore returns a store that fetches missing definitions from the cluster.
+func NewStore(disk Documents, cluster Cluster, warn func(msg string, args ...any)) *Store {
 	return &Store{
-		disk: disk, fetch: fetch, warn: warn, known: map[string]*definition.Definition{},
+		disk: disk, cluster: cluster, warn: warn, known: map[string]*definition.Definition{},
 		newest: list{name: "index"}, usable: list{name: "usable"},
 	}
 }
 
 // Of returns the definitions of the types that entries name, without those that this version does not understand: their
-// kinds are then unknown. An ExternalType that has changed since the entries were compiled is an error, until the manager
-// has compiled them again.
-func (s *Store) Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*definition.Definition, error) {
+// kinds are then unknown. kept are the definitions that Catalogs have, which are those of the entries even if the cluster has another version of
+// a type. Without them, an ExternalType that has changed since the entries were compiled is an error, until the manager has compiled them again.
+func (s *Store) Of(ctx context.Context, entries []v1alpha1.CatalogEntry, kept []v1alpha1.TypeDefinition) ([]*definition.Definition, error) {
 	s.mu.Lock()
 	s.fetching++
 	defer func() {
@@ -60,7 +67,7 @@ func (s *Store) Of(ctx context.Context, entries []v1alpha1.CatalogEntry) ([]*def
 		if spec, err := s.load(digest); err == nil {
 			return spec, nil
 		}
-		return s.download(ctx, name, digest)
+		return s.download(ctx, name, digest, catalogOf(name+"@"+digest, kept))
 	})
 	if err == nil {
 		s.remember(all)
@@ -223,41 +230,8 @@ func (s *Store) load(digest string) (*v1alpha1.ExternalTypeSpec, error) {
 	if err := json.Unmarshal(body, &spec); err != nil {
 		return nil, fmt.Errorf("cannot decode it from disk: %w", err)
 	}
-	if err := verify(spec, digest); err != nil {
-		return nil, err
+	if is, err := definition.Digest(spec); is != digest {
+		return nil, cmp.Or(err, errors.New("it is damaged on disk"))
 	}
 	return &spec, nil
-}
-
-// download fetches an ExternalType from the cluster and saves its spec on disk.
-func (s *Store) download(ctx context.Context, name, digest string) (*v1alpha1.ExternalTypeSpec, error) {
-	s.mu.Unlock() // runs need the store meanwhile
-	t, err := s.fetch(ctx, name)
-	s.mu.Lock()
-	if err != nil {
-		return nil, err
-	}
-	if t.Spec.Unknown != "" { // its digest is that of what this version does not know, too
-		return &t.Spec, nil
-	}
-	if err := verify(t.Spec, digest); err != nil {
-		return nil, err
-	}
-	s.kept = nil
-	body, err := json.Marshal(t.Spec)
-	if err == nil {
-		err = s.disk.Put(digest, body)
-	}
-	if err != nil {
-		s.warn("cannot save a type on disk", "type", name, "error", err)
-	}
-	return &t.Spec, nil
-}
-
-func verify(spec v1alpha1.ExternalTypeSpec, digest string) error {
-	is, err := definition.Digest(spec)
-	if err == nil && is != digest {
-		err = errors.New("the ExternalType has changed: the manager compiles the catalog again")
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/external/definition"
 	"github.com/fettle-dev/fettle/nodeagent/types"
 )
@@ -51,8 +52,38 @@ func (d *disk) Retain(names ...string) error {
 type fixture struct {
 	disk     *disk
 	cluster  map[string]*v1alpha1.ExternalType
+	catalogs map[string]*v1alpha1.Catalog
 	fetches  int
 	warnings []string
+}
+
+// ExternalType implements [types.Cluster].
+func (w *fixture) ExternalType(_ context.Context, name string) (*v1alpha1.ExternalType, error) {
+	w.fetches++
+	if t := w.cluster[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("%s is not there", name)
+}
+
+// Catalog implements [types.Cluster].
+func (w *fixture) Catalog(_ context.Context, name string) (*v1alpha1.Catalog, error) {
+	w.fetches++
+	if c := w.catalogs[name]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("%s is not there", name)
+}
+
+// keep stores the definition of a type in a Catalog, and returns what names that.
+func (w *fixture) keep(t *testing.T, typ *v1alpha1.ExternalType) []v1alpha1.TypeDefinition {
+	t.Helper()
+	c, err := catalog.OfType(typ.Name, typ.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.catalogs = map[string]*v1alpha1.Catalog{c.Name: c}
+	return []v1alpha1.TypeDefinition{{Type: entries(t, typ)[0].Type, Catalog: c.Name}}
 }
 
 func newFixture(all ...*v1alpha1.ExternalType) *fixture {
@@ -64,14 +95,7 @@ func newFixture(all ...*v1alpha1.ExternalType) *fixture {
 }
 
 func (w *fixture) store() *types.Store {
-	fetch := func(_ context.Context, name string) (*v1alpha1.ExternalType, error) {
-		w.fetches++
-		if t := w.cluster[name]; t != nil {
-			return t, nil
-		}
-		return nil, fmt.Errorf("%s is not there", name)
-	}
-	return types.NewStore(w.disk, fetch, func(msg string, args ...any) { w.warnings = append(w.warnings, msg+fmt.Sprint(args...)) })
+	return types.NewStore(w.disk, w, func(msg string, args ...any) { w.warnings = append(w.warnings, msg+fmt.Sprint(args...)) })
 }
 
 func zones(version string) *v1alpha1.ExternalType {
@@ -103,7 +127,7 @@ func TestTypeIsFetchedOnceAndSurvivesAnOutage(t *testing.T) {
 	w := newFixture(zones("1"))
 	s := w.store()
 	for range 2 {
-		all, err := s.Of(t.Context(), entries(t, zones("1")))
+		all, err := s.Of(t.Context(), entries(t, zones("1")), nil)
 		if err != nil || len(all) != 1 || all[0].Spec.Kind != "Zone" {
 			t.Fatalf("there are %v, %v", all, err)
 		}
@@ -122,10 +146,10 @@ func TestAnotherContentIsNotUsed(t *testing.T) {
 	t.Parallel()
 
 	w := newFixture(zones("2"))
-	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err == nil || !strings.Contains(err.Error(), "has changed") {
+	if all, err := w.store().Of(t.Context(), entries(t, zones("1")), nil); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("there are %v, %v", all, err)
 	}
-	all, err := w.store().Of(t.Context(), entries(t, zones("2")))
+	all, err := w.store().Of(t.Context(), entries(t, zones("2")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +160,61 @@ func TestAnotherContentIsNotUsed(t *testing.T) {
 	if all := s.OnDisk(entries(t, zones("2"))); len(all) != 0 {
 		t.Errorf("a damaged document is used: %v", all)
 	}
-	if again, err := s.Of(t.Context(), entries(t, zones("2"))); err != nil || again[0].Digest != all[0].Digest {
+	if again, err := s.Of(t.Context(), entries(t, zones("2")), nil); err != nil || again[0].Digest != all[0].Digest {
 		t.Errorf("it is not fetched again: %v, %v", again, err)
+	}
+}
+
+// A rollout gives nodes a version of a type that the cluster has no more, or not yet.
+func TestTheDefinitionThatTheRevisionKeepsIsUsed(t *testing.T) {
+	t.Parallel()
+
+	w := newFixture(zones("2"))
+	kept := w.keep(t, zones("1"))
+	all, err := w.store().Of(t.Context(), entries(t, zones("1")), kept)
+	if err != nil || len(all) != 1 || all[0].Spec.Version != "1" || w.fetches != 1 {
+		t.Fatalf("there are %v, %v after %d requests", all, err, w.fetches)
+	}
+	w.catalogs, w.cluster = nil, nil
+	if all := w.store().OnDisk(entries(t, zones("1"))); len(all) != 1 || all[0].Spec.Version != "1" {
+		t.Errorf("after a restart there are %v", all)
+	}
+}
+
+func TestADefinitionIsTheOneThatTheEntriesName(t *testing.T) {
+	t.Parallel()
+
+	const damaged = "its content is that of"
+	for name, tt := range map[string]struct {
+		cluster *v1alpha1.ExternalType
+		change  func(w *fixture, c *v1alpha1.Catalog, kept []v1alpha1.TypeDefinition)
+		want    string // of the error; "" for none
+	}{
+		"without its Catalog":                    {zones("2"), func(w *fixture, _ *v1alpha1.Catalog, _ []v1alpha1.TypeDefinition) { w.catalogs = nil }, "is not there"},
+		"without its Catalog, in the cluster":    {zones("1"), func(w *fixture, _ *v1alpha1.Catalog, _ []v1alpha1.TypeDefinition) { w.catalogs = nil }, ""},
+		"with a changed Catalog":                 {zones("2"), func(_ *fixture, c *v1alpha1.Catalog, _ []v1alpha1.TypeDefinition) { c.Entries[0].Name = "lamps" }, damaged},
+		"with a changed Catalog, in the cluster": {zones("1"), func(_ *fixture, c *v1alpha1.Catalog, _ []v1alpha1.TypeDefinition) { c.Entries[0].Name = "lamps" }, ""},
+		"with the Catalog of another version": {zones("2"), func(w *fixture, _ *v1alpha1.Catalog, kept []v1alpha1.TypeDefinition) {
+			kept[0].Catalog = w.keep(t, zones("3"))[0].Catalog
+		}, "it has the definition of zones@" + strings.TrimPrefix(entries(t, zones("3"))[0].Type, "zones@")},
+		"with a Catalog of resources": {zones("2"), func(w *fixture, _ *v1alpha1.Catalog, kept []v1alpha1.TypeDefinition) {
+			kept[0].Catalog = catalog.Name(nil)
+			w.catalogs[kept[0].Catalog] = &v1alpha1.Catalog{}
+		}, "it does not have the definition of ExternalType zones"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(tt.cluster)
+			kept := w.keep(t, zones("1"))
+			tt.change(w, w.catalogs[kept[0].Catalog], kept)
+			all, err := w.store().Of(t.Context(), entries(t, zones("1")), kept)
+			switch {
+			case tt.want == "" && (err != nil || len(all) != 1 || all[0].Spec.Version != "1"):
+				t.Errorf("there are %v, %v", all, err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want ... %s", err, tt.want)
+			}
+		})
 	}
 }
 
@@ -146,7 +223,7 @@ func TestAFullDiskDoesNotPreventUse(t *testing.T) {
 
 	w := newFixture(zones("1"))
 	w.disk.full = true
-	if all, err := w.store().Of(t.Context(), entries(t, zones("1"))); err != nil || len(all) != 1 || len(w.warnings) == 0 {
+	if all, err := w.store().Of(t.Context(), entries(t, zones("1")), nil); err != nil || len(all) != 1 || len(w.warnings) == 0 {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
 	}
 }
@@ -157,7 +234,7 @@ func TestATypeOfANewerVersionHasNoKind(t *testing.T) {
 	newer := zones("1")
 	newer.Spec.Protocol = "Later"
 	w := newFixture(newer)
-	all, err := w.store().Of(t.Context(), entries(t, newer))
+	all, err := w.store().Of(t.Context(), entries(t, newer), nil)
 	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "upgrade the agent") {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
 	}
@@ -172,7 +249,7 @@ func TestAFieldOfANewerVersionIsNotIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newFixture(newer)
-	all, err := w.store().Of(t.Context(), entries(t, newer))
+	all, err := w.store().Of(t.Context(), entries(t, newer), nil)
 	if err != nil || len(all) != 0 || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], `unknown field "onlyOn"`) {
 		t.Errorf("there are %v, %v, %q", all, err, w.warnings)
 	}
@@ -183,10 +260,10 @@ func TestTypeStaysWhileItIsNeeded(t *testing.T) {
 
 	w := newFixture(zones("1"))
 	s := w.store()
-	if _, err := s.Of(t.Context(), entries(t, zones("1"))); err != nil {
+	if _, err := s.Of(t.Context(), entries(t, zones("1")), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Of(t.Context(), nil); err != nil { // the catalog has no zone any more
+	if _, err := s.Of(t.Context(), nil, nil); err != nil { // the catalog has no zone any more
 		t.Fatal(err)
 	}
 	s.Retain([]string{"Zone"})
@@ -207,11 +284,11 @@ func TestNewestTypeOfAKindIsRetained(t *testing.T) {
 
 	w := newFixture(zones("1"))
 	s := w.store()
-	if _, err := s.Of(t.Context(), entries(t, zones("1"))); err != nil {
+	if _, err := s.Of(t.Context(), entries(t, zones("1")), nil); err != nil {
 		t.Fatal(err)
 	}
 	w.cluster["zones"] = zones("2")
-	if _, err := s.Of(t.Context(), entries(t, zones("2"))); err != nil {
+	if _, err := s.Of(t.Context(), entries(t, zones("2")), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Retain([]string{"Zone"})
@@ -225,13 +302,13 @@ func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
 
 	w := newFixture(zones("1"))
 	s := w.store()
-	all, err := s.Of(t.Context(), entries(t, zones("1")))
+	all, err := s.Of(t.Context(), entries(t, zones("1")), nil)
 	if err != nil || s.Usable("Zone") != nil {
 		t.Fatal(err, s.Usable("Zone"))
 	}
 	s.SetUsable(all[0])
 	w.cluster["zones"] = zones("2")
-	if _, err := s.Of(t.Context(), entries(t, zones("2"))); err != nil {
+	if _, err := s.Of(t.Context(), entries(t, zones("2")), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Retain(nil)
@@ -240,7 +317,7 @@ func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
 			t.Errorf("the usable type is %v, and there are warnings %q", d, w.warnings)
 		}
 	}
-	if _, err := s.Of(t.Context(), nil); err != nil {
+	if _, err := s.Of(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Retain(nil)
@@ -249,19 +326,29 @@ func TestTheLastUsableTypeSurvivesARestart(t *testing.T) {
 	}
 }
 
+// A hangingCluster answers late.
+type hangingCluster struct {
+	*fixture
+	asked  chan<- struct{}
+	answer <-chan struct{}
+}
+
+// ExternalType implements [types.Cluster].
+func (c hangingCluster) ExternalType(ctx context.Context, name string) (*v1alpha1.ExternalType, error) {
+	close(c.asked)
+	<-c.answer
+	return c.fixture.ExternalType(ctx, name)
+}
+
 // An API server that hangs does not delay runs.
 func TestTypesCanBeUsedWhileOthersAreFetched(t *testing.T) {
 	t.Parallel()
 
 	w := newFixture(zones("1"))
 	fetching, answer := make(chan struct{}), make(chan struct{})
-	s := types.NewStore(w.disk, func(context.Context, string) (*v1alpha1.ExternalType, error) {
-		close(fetching)
-		<-answer
-		return zones("1"), nil
-	}, func(string, ...any) {})
+	s := types.NewStore(w.disk, hangingCluster{w, fetching, answer}, func(string, ...any) {})
 	fetched := make(chan error)
-	go func() { _, err := s.Of(t.Context(), entries(t, zones("1"))); fetched <- err }()
+	go func() { _, err := s.Of(t.Context(), entries(t, zones("1")), nil); fetched <- err }()
 	<-fetching
 	s.Former([]string{"Zone"})
 	s.Retain(nil)

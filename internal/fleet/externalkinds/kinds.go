@@ -159,7 +159,7 @@ func (k *Kinds) addReadable(s *Snapshot, d *definition, all []*v1alpha1.External
 		}
 		return
 	}
-	s.External[d.kind] = compiler.ExternalKind{Type: t.definition.Ref(), Remote: remote}
+	s.External[d.kind] = compiler.ExternalKind{Type: t.definition.Ref(), Definition: t.stored, Remote: remote}
 	s.Kinds = append(s.Kinds, t.kind)
 	complete, failed := t.complete(all)
 	s.Resources = append(s.Resources, complete...)

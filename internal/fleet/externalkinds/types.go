@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
 	"github.com/fettle-dev/fettle/internal/compiler"
 	"github.com/fettle-dev/fettle/internal/external/crdbuild"
 	"github.com/fettle-dev/fettle/internal/external/defaults"
@@ -22,6 +23,7 @@ type usable struct {
 	generation int64
 	fault      string // "" if there is none
 	definition *typedefinition.Definition
+	stored     *v1alpha1.Catalog // see [catalog.OfType]
 	kind       resource.Kind
 	defaults   *defaults.Defaults
 	schemas    map[string]any // as in schemasOf
@@ -58,6 +60,9 @@ func check(t *v1alpha1.ExternalType) *usable {
 	}
 	if err == nil {
 		u.defaults, err = defaults.New(d, crd)
+	}
+	if err == nil {
+		u.stored, err = catalog.OfType(t.Name, t.Spec)
 	}
 	if err != nil {
 		u.fault = text.Error(err)

@@ -42,7 +42,7 @@ func internalKinds() []string {
 
 // revisionFields has the names of Catalogs, and not their content.
 func revisionFields() bundle.Fields {
-	return identity().With("count", "faults", "parts", "targets.nodeSelector", "targets.when", "targets.acceptSelfLabelledNodes", "targets.remote",
+	return identity().With("count", "faults", "types", "parts", "targets.nodeSelector", "targets.when", "targets.acceptSelfLabelledNodes", "targets.remote",
 		"targets.deleting", "targets.catalogs", "targets.sources", "targets.faulty")
 }
 
