@@ -89,6 +89,8 @@ func TestAgent(t *testing.T) {
 		"corrects drift from before a run while a command runs":         correctsEarlierDrift,
 		"reports a run during which another one was being reported":     reportsAfterRun,
 		"uses the last program while a new image cannot be pulled":      keepsLastProgram,
+		"applies another version of a type than the cluster has":        appliesKeptType,
+		"reports that it is at another revision, and runs nothing":      followsRollout,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,13 +57,17 @@ func notes(t *testing.T, at, version string) *v1alpha1.ExternalType {
 	program := archive.Source{Name: "main.sh", Executable: true, Content: []byte(strings.ReplaceAll(note, "VERSION", version))}
 	ref, err := image.Push(t.Context(), at+"/types/note:"+version, map[image.Platform][]archive.Source{{}: {program}})
 	must(t, err)
+	return noteType(version, v1alpha1.ExternalSource{Image: ref})
+}
+
+func noteType(version string, source v1alpha1.ExternalSource) *v1alpha1.ExternalType {
 	typ := &v1alpha1.ExternalType{Spec: v1alpha1.ExternalTypeSpec{
 		Kind: "Note", Version: version, Description: "Manages a note.",
 		Attributes: []v1alpha1.ExternalAttribute{{
 			Name: "name", Description: "Its name.", Behaviour: v1alpha1.BehaviourNamevar, Schema: &runtime.RawExtension{Raw: []byte(`{"type":"string"}`)},
 		}},
 		Providers: []v1alpha1.ExternalProvider{{Name: "sh", Command: []string{"./main.sh"}}},
-		Source:    v1alpha1.ExternalSource{Image: ref},
+		Source:    source,
 	}}
 	typ.Name = "notes"
 	return typ
