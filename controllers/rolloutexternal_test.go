@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/catalog"
+	"github.com/fettle-dev/fettle/internal/external/definition"
 )
 
 // zonesOf returns the ttl of a zone on each node that has it, and the type of the entry, as `n1 {"name":"example","ttl":100} dnszones@...`.
@@ -54,7 +56,87 @@ func newZones(ctx context.Context, adjust ...func(*v1alpha1.ExternalTypeSpec)) *
 	return f
 }
 
+// setProgram has the type run another program, which is another version of the type.
+func setProgram(ctx context.Context, text string) {
+	GinkgoHelper()
+	var t v1alpha1.ExternalType
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: "dnszones"}, &t)).To(Succeed())
+	t.Spec.Source.Files["main.py"] = text
+	Expect(k8s.Update(ctx, &t)).To(Succeed())
+}
+
+// programOf returns the program in the definition that a NodeCatalog names for its only external type, which must be the one of its zone. It
+// is "" if no rollout has changed the NodeCatalog.
+func programOf(ctx context.Context, node string) string {
+	GinkgoHelper()
+	nc := nodeCatalog(ctx, NewWithT(GinkgoT()), node)
+	if nc.Spec.Rollout == nil {
+		return ""
+	}
+	Expect(nc.Spec.Rollout.Types).To(HaveLen(1))
+	is := nc.Spec.Rollout.Types[0]
+	Expect(zonesOf(ctx, "example", node)).To(ConsistOf(HaveSuffix(" " + is.Type)))
+	var c v1alpha1.Catalog
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: is.Catalog}, &c)).To(Succeed())
+	spec, err := catalog.TypeOf(is.Catalog, &c, "dnszones")
+	Expect(err).NotTo(HaveOccurred())
+	digest, err := definition.Digest(*spec)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(is.Type).To(Equal("dnszones@" + digest))
+	return spec.Source.Files["main.py"]
+}
+
+const firstProgram, anotherProgram = "#!/usr/bin/python3\n", "#!/usr/bin/python3\n# another one\n"
+
 var _ = Describe("A rollout of external types", func() {
+	It("gives nodes the definition of their own version of a type, also nodes that join", func(ctx SpecContext) {
+		f := newZones(ctx)
+		setProgram(ctx, anotherProgram)
+		programs := func(nodes ...string) (all []string) {
+			for _, name := range nodes {
+				all = append(all, programOf(ctx, name))
+			}
+			return all
+		}
+		for !slices.Contains(programs(f.nodes...), anotherProgram) {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(programs(f.nodes...)).To(ConsistOf("", "", anotherProgram))
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
+		f.nodes = append(f.nodes, "n4")
+		createNodesWithAgents(ctx, f.fixture, "dns", "n4")
+		Expect(programOf(ctx, "n4")).To(Equal(firstProgram))
+
+		for range 5 { // nothing collects what nodes need
+			f.step(ctx, time.Hour)
+		}
+		f.fixture = startFixture(f.clock, f.events, withLease(longLease)) // another manager reads the revisions
+		f.settle(ctx)
+		f.nodes = append(f.nodes, "n5")
+		createNodesWithAgents(ctx, f.fixture, "dns", "n5")
+		Expect(programs(f.nodes...)).To(ConsistOf("", "", anotherProgram, firstProgram, firstProgram))
+	})
+
+	It("gives nodes the former definition of a type when they go back", func(ctx SpecContext) {
+		f := newZones(ctx)
+		former := policyStatus(ctx, "default").Stable
+		setProgram(ctx, anotherProgram)
+		for f.step(ctx, 30*time.Second); policyReady(ctx, "default") != "True RolledOut"; {
+			f.step(ctx, 30*time.Second)
+		}
+		for _, name := range f.nodes {
+			Expect(programOf(ctx, name)).To(Equal(anotherProgram))
+		}
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = former })
+		f.settle(ctx)
+		for range 5 {
+			f.step(ctx, time.Hour)
+		}
+		for _, name := range f.nodes {
+			Expect(programOf(ctx, name)).To(Equal(firstProgram))
+		}
+	})
+
 	It("changes what a resource of a Remote type describes when its acting node is admitted", func(ctx SpecContext) {
 		f := newZones(ctx, withRemoteScope)
 		before := zonesOf(ctx, "example", f.nodes...)
@@ -99,10 +181,7 @@ var _ = Describe("A rollout of external types", func() {
 		f := newZones(ctx)
 		before := zonesOf(ctx, "example", f.nodes...)
 		Expect(before).To(HaveLen(3))
-		var t v1alpha1.ExternalType
-		Expect(k8s.Get(ctx, client.ObjectKey{Name: "dnszones"}, &t)).To(Succeed())
-		t.Spec.Source.Files["main.py"] = "#!/usr/bin/python3\n# another one\n"
-		Expect(k8s.Update(ctx, &t)).To(Succeed())
+		setProgram(ctx, anotherProgram)
 		changed := func() (n int) {
 			for i, is := range zonesOf(ctx, "example", f.nodes...) {
 				if is != before[i] {

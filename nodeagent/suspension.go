@@ -99,7 +99,7 @@ func (a *Agent) checkDisabled(ctx context.Context) bool {
 	return true
 }
 
-// followMarks has the target follow a NodeCatalog of which only marks have changed: whether it is held, and whether runs are disabled.
+// followMarks has the target follow a NodeCatalog of which only marks have changed: whether it is held, whether runs are disabled, and its revision.
 // Nothing is to be applied for that. It returns false for another one.
 func (a *Agent) followMarks(nc *v1alpha1.NodeCatalog) bool {
 	next := a.target.Follow(nc)
