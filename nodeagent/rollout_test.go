@@ -33,7 +33,6 @@ func appliesKeptType(t *testing.T, m *machine) {
 	m.start()
 	m.spec(v1alpha1.NodeCatalogSpec{Entries: []v1alpha1.CatalogEntry{hello}})
 	m.soon("the definition is missing", func(g Gomega) {
-
 		g.Expect(m.logs.String()).To(ContainSubstring("cannot get the type keptnotes@" + digest + ": the ExternalType has changed"))
 	})
 	nc := m.edit(func(s *v1alpha1.NodeCatalogSpec) {
