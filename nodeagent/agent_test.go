@@ -63,6 +63,7 @@ func TestAgent(t *testing.T) {
 		"joins a fleet that is disabled":                                joinsDisabledFleet,
 		"resumes by itself, also without the API server":                resumesByItself,
 		"reports that it is held, and runs nothing for that":            reportsHeld,
+		"applies what it has when a rollout is tried again":             appliesRetriedRollout,
 		"fails a run that exceeds its time limit":                       stopsLongRuns,
 		"logs at the level of each resource, including audits":          logsAtLevels,
 		"starts a change at its own offset":                             startsAtOffset,

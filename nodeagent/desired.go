@@ -100,7 +100,12 @@ func (a *Agent) onNodeCatalog(ctx context.Context, nc *v1alpha1.NodeCatalog) {
 	if !a.checkDisabled(ctx) && followed {
 		a.updateStatus(nil, nil)
 	}
-	if !a.isNew(nc) {
+	switch {
+	case a.isNew(nc):
+	case a.objects.takeRetry(): // the next run at the interval would come too late to show that the node is repaired
+		a.applyTarget(ctx)
+		return
+	default:
 		a.publishStatus()
 		return
 	}

@@ -253,8 +253,8 @@ func ShortRevision(name string) string {
 	return name[prefix : prefix+shortRevision]
 }
 
-// AnnotationRetryRollout on a NodeCatalog makes the manager forget that a revision failed on the node. Its value is the name of the
-// CatalogRevision.
+// AnnotationRetryRollout on a NodeCatalog makes the manager forget that a revision failed on the node, and the agent apply it again at once.
+// Its value is the name of the CatalogRevision.
 const AnnotationRetryRollout = "fettle.dev/retry-rollout"
 
 // NodeRollout says which CatalogRevision the rest of a NodeCatalog's spec was made from.

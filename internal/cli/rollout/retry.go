@@ -24,8 +24,8 @@ func newRetry(o Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry NODE",
 		Short: "Try the target of a rollout again on a node where it failed",
-		Long: "retry has the manager forget that the target failed on a node, once what made it fail there is repaired. The node then has\n" +
-			"to prove the target like any other, and no longer counts as failed.",
+		Long: "retry has the manager forget that the target failed on a node, once what made it fail there is repaired. The agent applies the\n" +
+			"target at once. The node then has to prove it like any other, and no longer counts as failed.",
 		Example:           "  kubectl fettle rollout retry web-1",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: c.complete,
