@@ -186,6 +186,21 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "fixed")).To(HaveLen(8))
 	})
 
+	It("is not stalled any more once a fix is there, although that has yet to begin", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for policyReady(ctx, "default") != "False RolloutHalted" {
+			f.step(ctx, 30*time.Second)
+		}
+		editContent(ctx, "motd", "fixed")
+		f.step(ctx, time.Second)
+		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False RollingOut", "Reconciling=True RollingOut", "Stalled=False Settled"))
+		f.step(ctx, 5*time.Second)
+		Expect(policyReady(ctx, "default")).To(Equal("False RollingOut"))
+		Expect(f.having(ctx, "fixed")).To(BeEmpty())
+	})
+
 	It("takes a change back from the node that has it when it is reverted", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 4)
 		stable := policyStatus(ctx, "default").Stable
@@ -422,7 +437,7 @@ var _ = Describe("A rollout", func() {
 		}
 		Expect(f.having(ctx, "hello")).To(HaveLen(3))
 		Expect(policyReady(ctx, "default")).To(Equal("True Pinned"))
-		Expect(fileConditions(ctx, "motd")).To(ContainElement(HavePrefix("Ready=False")))
+		Expect(fileConditions(ctx, "motd")).To(ContainElement("Ready=False Pinned"))
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "" })
 		f.finish(ctx, "default", "second")
 		Expect(f.having(ctx, "second")).To(HaveLen(3))

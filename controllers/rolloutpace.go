@@ -22,17 +22,22 @@ import (
 // paced is which revision each node is to have, as the statuses of the policies say. The zero value gives all nodes the newest.
 type paced struct {
 	atPace     map[string]pacedNode          // that a policy takes, or that several do
-	conditions map[string][]metav1.Condition // of the policies, by name
+	conditions map[string][]metav1.Condition // of the policies, by name, also those that are written later
 }
 
 // rollout returns why nodes of a policy wait.
 func (p paced) rollout(policy string) *conditions.Rollout {
 	r := &conditions.Rollout{Policy: policy, Reason: v1alpha1.ReasonRollingOut, Message: "it has yet to begin"}
-	if c := meta.FindStatusCondition(p.conditions[policy], v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(p.conditions[policy], v1alpha1.ConditionReady); explains(c) {
 		r.Reason, r.Message = c.Reason, c.Message
 	}
 	r.Stalled = meta.IsStatusConditionTrue(p.conditions[policy], v1alpha1.ConditionStalled)
 	return r
+}
+
+// explains reports whether the condition Ready of a policy says why nodes wait. c may be nil.
+func explains(c *metav1.Condition) bool {
+	return c != nil && (c.Status != metav1.ConditionTrue || c.Reason == v1alpha1.ReasonPinned)
 }
 
 // A pacedNode is what a node gets that a policy takes.
@@ -151,7 +156,7 @@ func frozen(has spec) *compiler.NodeResult {
 // explainWait is why a node has an earlier revision than the newest.
 func explainWait(policy *v1alpha1.RolloutPolicy, revision string) string {
 	line := fmt.Sprintf("still at revision %s", v1alpha1.ShortRevision(revision))
-	if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); explains(c) {
 		line += fmt.Sprintf(": RolloutPolicy %s: %s", policy.Name, c.Message)
 	}
 	return nodestatus.Message(line)

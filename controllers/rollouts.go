@@ -63,10 +63,11 @@ func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec
 		return paced{}, 0, nil
 	}
 	var wait limits.Wait
+	var plans []policyPlan
 	all := r.newest(sc.policies)
 	current, err := r.catchUp(ctx, sc, specs)
 	if current {
-		plans := r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())
+		plans = r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())
 		r.metrics.setRollouts(plans)
 		errs := []error{err}
 		for i := range plans {
@@ -84,7 +85,11 @@ func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec
 	} else {
 		wait.Add(limits.Debounce)
 	}
-	return pace(sc, specs, compiled, all, r.ours, r.clock.Now()), time.Duration(wait), err
+	next := pace(sc, specs, compiled, all, r.ours, r.clock.Now())
+	for _, p := range plans {
+		next.conditions[p.policy.Name] = p.status.Conditions // resources do not wait for the next write to say what holds them up
+	}
+	return next, time.Duration(wait), err
 }
 
 // newest returns the policies with the newest known status: the cache may be behind a write.

@@ -112,7 +112,7 @@ func (o Outcome) stuck() (state, bool) {
 		return stalled(o.Stop.Reason, o.Stop.Message)
 	case o.Waits.Stalled:
 		return stalled(o.Waits.Reason, o.Waits.Message)
-	case o.Halted:
+	case o.Halted && !o.replaced():
 		return stalled(v1alpha1.ReasonRolloutHalted, o.halted())
 	case o.Stop.Stalled && o.changing():
 		return stalled(o.Stop.Reason, o.progress(o.Stop.Message))
@@ -183,6 +183,12 @@ func (o Outcome) changing() bool {
 // beginning reports whether a rollout is about to begin.
 func (o Outcome) beginning() bool {
 	return o.Status.Target == "" && o.Status.Stable != "" && o.Aim != "" && o.Aim != o.Status.Stable
+}
+
+// replaced reports whether another revision is about to take the place of the target, or will once other policies have completed it. Then
+// nobody has to act on a halt: who has fixed something would otherwise be told that it failed.
+func (o Outcome) replaced() bool {
+	return o.Status.Target != "" && (o.Aim != "" && o.Aim != o.Status.Target || o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy)
 }
 
 // endedUnproven reports whether the last rollout ended without a proof.

@@ -165,6 +165,16 @@ func TestConditions(t *testing.T) {
 			"False RolloutHalted: revision 2222222222 is halted: 1 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd: disk full; " +
 				"fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web [Stalled RolloutHalted]", status.FailedStatus,
 		},
+		"halted until the fix takes its place": {
+			policies.Outcome{Status: failed(rolling(), 3, "n7"), Newest: r3, Aim: r3, Halted: true},
+			"False RollingOut: revision 2222222222: 1 of 10 affected nodes proven, 3 failed (n7 Failed: File/motd: disk full and 2 more); revision 3333333333 comes next [Reconciling RollingOut]",
+			status.InProgressStatus,
+		},
+		"halted until the fix has passed another policy": {
+			policies.Outcome{Status: failed(rolling(), 3, "n7"), Newest: r3, Aim: r2, Waits: waitsForOne, Halted: true},
+			"False RollingOut: revision 2222222222: 1 of 10 affected nodes proven, 3 failed (n7 Failed: File/motd: disk full and 2 more); " + waitsForOne.Message + " [Reconciling RollingOut]",
+			status.InProgressStatus,
+		},
 		"a gate failed": {
 			policies.Outcome{Status: rolling(), Newest: r2, Aim: r2, Stop: gateFailed},
 			"False GateFailed: revision 2222222222: 1 of 10 affected nodes proven, 3 in progress; the gate a is False [Stalled GateFailed]", status.FailedStatus,

@@ -63,7 +63,7 @@ func haltEvents(before, after v1alpha1.RolloutPolicyStatus) []Event {
 	switch {
 	case is.Reason == halt && (was.Reason != halt || before.Target != after.Target):
 		return []Event{{corev1.EventTypeWarning, v1alpha1.EventRolloutHalted, is.Message}}
-	case was.Reason == halt && is.Reason != halt && before.Target == after.Target:
+	case was.Reason == halt && is.Reason != halt && before.Target == after.Target && after.Pending == "":
 		return []Event{{corev1.EventTypeNormal, v1alpha1.EventRolloutResumed, fmt.Sprintf("revision %s is no longer halted", v1alpha1.ShortRevision(after.Target))}}
 	}
 	return nil

@@ -32,6 +32,9 @@ func TestEvents(t *testing.T) {
 	}
 	quiet, moving := with(rest(), policies.Outcome{}), with(target(rolling(), r2), policies.Outcome{})
 	halted := with(failed(target(rolling(), r2), 1, "n7"), policies.Outcome{Halted: true})
+	fixed := failed(target(rolling(), r2), 1, "n7")
+	fixed.Pending = r3
+	fixed = with(fixed, policies.Outcome{Halted: true, Newest: r3, Aim: r3})
 	const halt = "Warning RolloutHalted revision 2222222222 is halted: 1 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd: disk full; " +
 		"fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web"
 	for name, tt := range map[string]struct {
@@ -62,6 +65,7 @@ func TestEvents(t *testing.T) {
 		}},
 		"a rollout halts":  {moving, halted, []string{halt}},
 		"a halt is lifted": {halted, moving, []string{"Normal RolloutResumed revision 2222222222 is no longer halted"}},
+		"a fix is about to take the place of a halted target": {halted, fixed, nil},
 		"a policy becomes invalid": {quiet, with(rest(), policies.Outcome{Stop: notValid}), []string{
 			"Warning ProblemFound InvalidPolicy: spec.window is odd",
 		}},
