@@ -8,21 +8,18 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
-	lua "github.com/yuin/gopher-lua"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/test/fixtures/argocd"
 )
-
-// A health is what Argo CD says of an object.
-type health struct{ Status, Message string }
 
 // A check is one of health_test.yaml.
 type check struct {
-	InputPath    string `json:"inputPath"`
-	HealthStatus health `json:"healthStatus"`
+	InputPath    string        `json:"inputPath"`
+	HealthStatus argocd.Health `json:"healthStatus"`
 }
 
 func checks(t *testing.T) []check {
@@ -36,7 +33,9 @@ func TestArgoCDSaysHowHealthyAnObjectIs(t *testing.T) {
 	script := string(read(t, "health.lua"))
 	for _, c := range checks(t) {
 		t.Run(c.InputPath, func(t *testing.T) {
-			if diff := cmp.Diff(c.HealthStatus, run(t, script, object(t, c.InputPath))); diff != "" {
+			is, err := argocd.HealthOf(t.Context(), script, object(t, c.InputPath))
+			must(t, err)
+			if diff := cmp.Diff(c.HealthStatus, is); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -90,63 +89,6 @@ func TestTheConfigMapHasTheScriptForEachKind(t *testing.T) {
 	if diff := cmp.Diff(want, is.Data); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// run runs a script as Argo CD does unless it was told useOpenLibs: with the base and the
-// table library alone.
-func run(t *testing.T, script string, o *unstructured.Unstructured) health {
-	t.Helper()
-	l := lua.NewState(lua.Options{SkipOpenLibs: true})
-	defer l.Close()
-	l.SetContext(t.Context())
-	for name, open := range map[string]lua.LGFunction{lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {
-		must(t, l.CallByParam(lua.P{Fn: l.NewFunction(open), Protect: true}, lua.LString(name)))
-	}
-	l.SetGlobal("obj", inLua(l, o.Object))
-	must(t, l.DoString(script))
-	said, ok := l.Get(-1).(*lua.LTable)
-	if !ok {
-		t.Fatalf("the script gives a %s", l.Get(-1).Type())
-	}
-	var is health
-	said.ForEach(func(key, value lua.LValue) {
-		switch key.String() {
-		case "status":
-			is.Status = value.String()
-		case "message":
-			is.Message = value.String()
-		default:
-			t.Errorf("the script says %s", key)
-		}
-	})
-	return is
-}
-
-// inLua is a value of JSON as Argo CD hands it to a script.
-func inLua(l *lua.LState, v any) lua.LValue {
-	switch v := v.(type) {
-	case bool:
-		return lua.LBool(v)
-	case string:
-		return lua.LString(v)
-	case int64:
-		return lua.LNumber(v)
-	case float64:
-		return lua.LNumber(v)
-	case []any:
-		list := l.NewTable()
-		for _, e := range v {
-			list.Append(inLua(l, e))
-		}
-		return list
-	case map[string]any:
-		object := l.NewTable()
-		for k, e := range v {
-			object.RawSetString(k, inLua(l, e))
-		}
-		return object
-	}
-	return lua.LNil
 }
 
 func object(t *testing.T, file string) *unstructured.Unstructured {
