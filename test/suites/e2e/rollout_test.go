@@ -41,6 +41,29 @@ func contents(ctx context.Context, path string) string {
 	return strings.Join(all, " ")
 }
 
+// onlyFailure returns the node where the target of a policy failed, which must be one.
+func onlyFailure(ctx context.Context, policy string) string {
+	GinkgoHelper()
+	broken := kubectl(ctx, "get", "rolloutpolicy", policy, "-o", "jsonpath={.status.failures[*].node}")
+	Expect(broken).To(MatchRegexp(`^node-\d$`))
+	return broken
+}
+
+// exchangeManager replaces the managers by those of an image.
+func exchangeManager(ctx context.Context, image string) {
+	GinkgoHelper()
+	kubectl(ctx, "-n", "fettle-system", "set", "image", "deployment/fettle-manager", "manager="+image)
+	kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=3m")
+}
+
+// onAll runs a script on each node.
+func onAll(ctx context.Context, script string) {
+	GinkgoHelper()
+	for _, n := range c.Nodes() {
+		on(ctx, n.Name, script)
+	}
+}
+
 // contentOf patches the content of a File.
 func contentOf(ctx context.Context, name, content string) {
 	GinkgoHelper()
@@ -74,13 +97,12 @@ var _ = Describe("A rollout", Label("rollout"), func() {
 		apply(ctx, rolloutPolicy("e2e", ""))
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e")).WithContext(ctx).Should(Equal("True RolledOut"))
 		Expect(contents(ctx, "/etc/e2e-rollout")).To(Equal("first first first"))
+		recordings := []*recording{record(ctx, "file/e2e-rollout"), record(ctx, "rolloutpolicy/e2e")}
 
 		contentOf(ctx, "e2e-rollout", "bad")
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e")).WithTimeout(soaks).WithContext(ctx).Should(Equal("False RolloutHalted"))
 		Expect(conditionReady(ctx, "file/e2e-rollout")()).To(Equal("False RolloutHalted"))
-		broken := kubectl(ctx, "get", "rolloutpolicy", "e2e", "-o", "jsonpath={.status.failures[*].node}")
-		Expect(broken).To(HavePrefix("node-"))
-		Expect(strings.Fields(broken)).To(HaveLen(1))
+		broken := onlyFailure(ctx, "e2e")
 		Expect(kubectl(ctx, "get", "nodecatalogs", "-o", `jsonpath={.items[?(@.status.counts.failed>0)].metadata.name}`)).To(Equal(broken))
 		Expect(fettle("rollout", "status", "e2e")).To(ContainSubstring(broken))
 
@@ -98,10 +120,15 @@ var _ = Describe("A rollout", Label("rollout"), func() {
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e")).WithTimeout(soaks).WithContext(ctx).Should(Equal("True RolledOut"))
 		Expect(contents(ctx, "/etc/e2e-rollout")).To(Equal("fixed fixed fixed"))
 		Eventually(conditionReady(ctx, "file/e2e-rollout")).WithContext(ctx).Should(Equal("True InSync"))
+		for _, r := range recordings {
+			Expect(r.health(ctx)).To(HaveExactElements("Healthy Current", "Progressing InProgress", "Degraded Failed", "Progressing InProgress", "Healthy Current"), r.objects)
+		}
 	}, NodeTimeout(3*soaks))
 
-	It("passes staging before production, pauses, and goes back, while the manager is replaced", func(ctx SpecContext) {
+	It("passes staging before production, pauses, and goes back, while a manager of another version acts for a while", func(ctx SpecContext) {
 		fettle := pluginCommand(ctx)
+		older, newer := loadManager(ctx, previousWithRollouts(ctx)), kubectl(ctx, "-n", "fettle-system", "get", "deployment", "fettle-manager", "-o", "jsonpath={..image}")
+		DeferCleanup(func(ctx SpecContext) { exchangeManager(ctx, newer) }, NodeTimeout(soon))
 		kubectl(ctx, "label", "node", "node-1", "ring=staging")
 		kubectl(ctx, "label", "node", "node-2", "node-3", "ring=production")
 		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "label", "nodes", "--all", "ring-") }, NodeTimeout(soon))
@@ -111,23 +138,67 @@ var _ = Describe("A rollout", Label("rollout"), func() {
 		apply(ctx, rolloutPolicy("e2e-production", "ring: production", "after: [e2e-staging]"))
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-production")).WithContext(ctx).Should(Equal("True RolledOut"))
 		stable := kubectl(ctx, "get", "rolloutpolicy", "e2e-production", "-o", "jsonpath={.status.stable}")
+		catalogs, recordings := record(ctx, "nodecatalogs"), []*recording{record(ctx, "file/e2e-rings"), record(ctx, "rolloutpolicy/e2e-production")}
 
 		contentOf(ctx, "e2e-rings", "second")
 		Eventually(func() string { return contents(ctx, "/etc/e2e-rings") }).WithContext(ctx).Should(Equal("second first first"))
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-production")).WithContext(ctx).Should(Equal("False WaitingForPolicy"))
 		Expect(fettle("why", "file/e2e-rings")).To(ContainSubstring("e2e-staging"))
-		kubectl(ctx, "-n", "fettle-system", "rollout", "restart", "deployment/fettle-manager")
-		kubectl(ctx, "-n", "fettle-system", "rollout", "status", "deployment/fettle-manager", "--timeout=3m")
+		exchangeManager(ctx, older)
 		Expect(contents(ctx, "/etc/e2e-rings")).To(Equal("second first first"))
 		fettle("rollout", "pause", "e2e-production")
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-staging")).WithTimeout(soaks).WithContext(ctx).Should(Equal("True RolledOut"))
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-production")).WithContext(ctx).Should(Equal("False Paused"))
 		Consistently(func() string { return contents(ctx, "/etc/e2e-rings") }).WithTimeout(20 * time.Second).WithContext(ctx).Should(Equal("second first first"))
+		exchangeManager(ctx, newer)
+		Expect(contents(ctx, "/etc/e2e-rings")).To(Equal("second first first"))
 		fettle("rollout", "resume", "e2e-production")
 		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-production")).WithTimeout(soaks).WithContext(ctx).Should(Equal("True RolledOut"))
 		Expect(contents(ctx, "/etc/e2e-rings")).To(Equal("second second second"))
+		Expect(catalogs.changes(ctx)).To(Or(HaveExactElements("node-1", "node-2", "node-3"), HaveExactElements("node-1", "node-3", "node-2")))
+		for _, r := range recordings {
+			Expect(r.health(ctx)).To(HaveExactElements("Healthy Current", "Progressing InProgress", "Suspended InProgress", "Progressing InProgress", "Healthy Current"), r.objects)
+		}
 
 		fettle("rollout", "undo", "e2e-production", "--to", stable)
 		Eventually(func() string { return contents(ctx, "/etc/e2e-rings") }).WithTimeout(soaks).WithContext(ctx).Should(Equal("second first first"))
 	}, NodeTimeout(4*soaks))
+
+	It("goes on when a node that was unwell is repaired and tried again, and leaves alone what an external type manages that is gone", func(ctx SpecContext) {
+		fettle := pluginCommand(ctx)
+		install(ctx, notes)
+		apply(ctx, note("hello", ", deletionPolicy: Delete"))
+		apply(ctx, file("e2e-retry", "/etc/e2e-retry", "first", `validateCmd: "test -f % -a ! -e /etc/e2e-unwell"`, "deletionPolicy: Delete"))
+		ready(ctx, "note/e2e", "file/e2e-retry")
+		apply(ctx, rolloutPolicy("e2e-retry", ""))
+		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-retry")).WithContext(ctx).Should(Equal("True RolledOut"))
+		Expect(contents(ctx, "/srv/notes/e2e")).To(Equal("hello hello hello"))
+		kubectl(ctx, "delete", "externaltype", "notes")
+		DeferCleanup(func(ctx SpecContext) { Expect(c.Apply(ctx, notes)).To(Succeed()) }, NodeTimeout(soon)) // which the Note needs to be deleted
+		Eventually(conditionReady(ctx, "note/e2e")).WithContext(ctx).Should(Equal("False MissingType"))
+		Expect(condition(ctx, "note/e2e", "Ready")()).To(HaveSuffix("; nodes keep what was rolled out before"))
+		retried := record(ctx, "file/e2e-retry")
+
+		onAll(ctx, "touch /etc/e2e-unwell")
+		DeferCleanup(func(ctx SpecContext) { onAll(ctx, "rm -f /etc/e2e-unwell") }, NodeTimeout(soon))
+		contentOf(ctx, "e2e-retry", "second")
+		Eventually(conditionReady(ctx, "rolloutpolicy/e2e-retry")).WithTimeout(soaks).WithContext(ctx).Should(Equal("False RolloutHalted"))
+		unwell := onlyFailure(ctx, "e2e-retry")
+		Expect(contents(ctx, "/etc/e2e-retry")).To(Equal("first first first"))
+		Expect(contents(ctx, "/srv/notes/e2e")).To(Equal("hello hello hello"))
+
+		onAll(ctx, "rm /etc/e2e-unwell")
+		Expect(fettle("rollout", "retry", unwell)).To(ContainSubstring("again"))
+		Eventually(func() string { return on(ctx, unwell, "cat /etc/e2e-retry") }).WithContext(ctx).Should(Equal("second"))
+		Expect(strings.Count(contents(ctx, "/etc/e2e-retry"), "second")).To(Equal(1))
+		Eventually(conditionReady(ctx, "file/e2e-retry")).WithTimeout(soaks).WithContext(ctx).Should(Equal("True InSync"))
+		Expect(retried.health(ctx)).To(HaveExactElements("Healthy Current", "Progressing InProgress", "Degraded Failed", "Progressing InProgress", "Healthy Current"))
+		Expect(contents(ctx, "/etc/e2e-retry")).To(Equal("second second second"))
+		Expect(contents(ctx, "/srv/notes/e2e")).To(Equal("hello hello hello"))
+		Expect(conditionReady(ctx, "note/e2e")()).To(Equal("False MissingType"))
+
+		Expect(c.Apply(ctx, notes)).To(Succeed())
+		ready(ctx, "externaltype/notes", "note/e2e")
+		Expect(kubectl(ctx, "get", "rolloutpolicy", "e2e-retry", "-o", "jsonpath={.status.nodes.admitted} admitted, {.status.nodes.failed} failed, {.status.pending}")).To(Equal("3 admitted, 0 failed, "))
+	}, NodeTimeout(3*soaks))
 })

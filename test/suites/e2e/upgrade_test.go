@@ -21,6 +21,16 @@ func previous(ctx context.Context) string {
 	return strings.TrimSpace(run(ctx, "sh", "-euc", "git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git rev-parse HEAD^"))
 }
 
+// previousWithRollouts is previous, or the commit before this one if that has no RolloutPolicies yet.
+func previousWithRollouts(ctx context.Context) string {
+	GinkgoHelper()
+	commit := previous(ctx)
+	if run(ctx, "git", "ls-tree", commit, "config/rollout") == "" {
+		return "HEAD^"
+	}
+	return commit
+}
+
 // upgraded returns resources whose objects and processes show whether an upgrade changed anything.
 func upgraded(name string) string {
 	return strings.ReplaceAll(`

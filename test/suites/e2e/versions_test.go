@@ -44,16 +44,43 @@ func checkedOut() version {
 // at builds the version of a commit. One image has all of its programs, because older commits have a single image.
 func at(ctx context.Context, commit string) version {
 	GinkgoHelper()
-	id := strings.TrimSpace(run(ctx, "git", "rev-parse", "--short", "--verify", commit+"^{commit}"))
-	tree := GinkgoT().TempDir()
+	tree, id := extract(ctx, commit)
+	image := "localhost/fettle:" + id
+	archive := buildImage(ctx, tree, image, "manager", "nodeagent", "fettle")
+	return version{tree, overlay(tree, map[string]string{"fettle": image, "fettle-manager": image, "fettle-nodeagent": image}), []string{archive}}
+}
+
+// loadManager builds the manager of a commit, and returns its image, which all nodes then have.
+func loadManager(ctx context.Context, commit string) (image string) {
+	GinkgoHelper()
+	tree, id := extract(ctx, commit)
+	image = "localhost/fettle-manager:" + id
+	Expect(c.LoadImage(ctx, buildImage(ctx, tree, image, "manager"))).To(Succeed())
+	return image
+}
+
+// extract returns a directory with the files of a commit, and the short hash of the commit.
+func extract(ctx context.Context, commit string) (tree, id string) {
+	GinkgoHelper()
+	id = strings.TrimSpace(run(ctx, "git", "rev-parse", "--short", "--verify", commit+"^{commit}"))
+	tree = GinkgoT().TempDir()
 	run(ctx, "sh", "-euc", fmt.Sprintf("git archive %s | tar --extract --directory %s", id, tree))
-	for _, program := range []string{"manager", "nodeagent", "fettle"} {
-		run(ctx, "env", "CGO_ENABLED=0", "go", "-C", tree, "build", "-trimpath", "-ldflags=-s -w", "-o", "dist/"+program, "./cmd/"+program)
+	return tree, id
+}
+
+// buildImage builds programs of a tree into an image that runs the first of them, and returns its archive.
+func buildImage(ctx context.Context, tree, image string, programs ...string) (archive string) {
+	GinkgoHelper()
+	archive = filepath.Join(tree, "dist/fettle.tar")
+	pack := []string{"bin/image", "-name", image, "-entrypoint", "/" + programs[0], "-out", archive}
+	for _, program := range programs {
+		path := filepath.Join(tree, "dist", program)
+		run(ctx, "env", "CGO_ENABLED=0", "go", "-C", tree, "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/"+program)
+		pack = append(pack, path)
 	}
 	run(ctx, "make", "bin/image")
-	image, archive := "localhost/fettle:"+id, filepath.Join(tree, "dist/fettle.tar")
-	run(ctx, "bin/image", "-name", image, "-entrypoint", "/manager", "-out", archive, tree+"/dist/manager", tree+"/dist/nodeagent", tree+"/dist/fettle")
-	return version{tree, overlay(tree, map[string]string{"fettle": image, "fettle-manager": image, "fettle-nodeagent": image}), []string{archive}}
+	run(ctx, pack...)
+	return archive
 }
 
 // overlay returns a directory with a kustomization of a tree's config/default that replaces images.
