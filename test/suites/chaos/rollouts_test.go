@@ -108,6 +108,7 @@ type pacedFleet struct {
 	managers []*manager
 	limits   audit.Limits
 	counts   [len(interruptions)]int
+	phases   int // in which something was interrupted
 }
 
 // createPolicy creates the policy, and waits until it is at rest. The API server takes a moment to accept a short soak.
@@ -183,10 +184,25 @@ func (p *pacedFleet) checkReach(t *testing.T, content string) {
 // interruptions are what is interrupted.
 var interruptions = [...]string{"the managers", "the API server", "etcd"}
 
+// allPhases is how often a test calls interrupt, which divides the kills of managers among these calls.
+const allPhases = 8
+
+// order returns what is interrupted in the next phase, as indices of interruptions.
+func (p *pacedFleet) order() (all []int) {
+	kills := p.kills*(p.phases+1)/allPhases - p.kills*p.phases/allPhases
+	p.phases++
+	all = make([]int, kills) // of the managers
+	for range max(p.turns-kills, p.turns/2, 1) {
+		all = append(all, 1+p.random.IntN(len(interruptions)-1))
+	}
+	p.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
 // interrupt interrupts something, at random moments. Every other one is while nodes are moved, which is a small part of a rollout.
 func (p *pacedFleet) interrupt(t *testing.T) {
 	t.Helper()
-	for turn := range p.turns {
+	for turn, what := range p.order() {
 		const longest = 20 * time.Second
 		if turn%2 == 0 {
 			wait(t.Context(), p.randomDelay(longest))
@@ -194,7 +210,6 @@ func (p *pacedFleet) interrupt(t *testing.T) {
 			p.awaitAdmission(t.Context(), longest)
 			wait(t.Context(), p.randomDelay(50*time.Millisecond))
 		}
-		what := p.random.IntN(len(interruptions))
 		p.counts[what]++
 		away := p.randomDelay(p.outage / 2)
 		t.Logf("%s: interrupted", interruptions[what])
@@ -238,6 +253,9 @@ func (p *pacedFleet) judge(t *testing.T) {
 	v := audit.Judge(writes, p.limits)
 	if len(v.Faults) > 0 {
 		t.Errorf("what managers wrote breaks rules:\n%s", strings.Join(v.Faults, "\n"))
+	}
+	if p.phases != allPhases {
+		t.Errorf("there were %d phases, so not all managers were killed", p.phases)
 	}
 	const rollouts = 4 // at least: those of good changes, and one bad change
 	if v.Rollouts < rollouts || v.Moves < 3*p.nodes {
