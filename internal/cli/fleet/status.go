@@ -43,7 +43,7 @@ func newStatus(s shared) *cobra.Command {
 		},
 	}
 	c.output.AddTable(cmd)
-	c.codes.Add(cmd, "if nodes are pending or out of sync", "if some failed, are held, disabled or silent, or don't get a resource")
+	c.codes.Add(cmd, "if nodes are pending, out of sync, or wait for a rollout", "if some failed, are held, disabled or silent, or don't get a resource, or a rollout is halted or stuck")
 	cmd.Flags().BoolVar(&c.watch, "watch", false, "show the progress of the fleet until interrupted, from the object Fleet, which the manager writes every ten seconds at most")
 	return cmd
 }
@@ -59,15 +59,24 @@ func (c *statusCommand) run(ctx context.Context) error {
 	}
 	now := time.Now()
 	s := overview.StatusOf(nodes, now)
-	if s.Nodes.Held > 0 {
-		s.Deselection = c.deselection(ctx, client)
-	}
 	s.Rollouts = c.rollouts(ctx, client)
+	if s.Nodes.Held > 0 || len(s.Rollouts) > 0 {
+		c.addFleet(ctx, client, &s)
+	}
 	all := slices.Concat(s.Problems, s.Others)
 	if err := c.output.PrintTable(c.out, s, problemRows(all, now, c.output), func() { c.print(s, all, now) }); err != nil {
 		return err
 	}
-	return c.codes.Exit(len(s.Others) > 0, len(s.Problems) > 0)
+	return c.codes.Exit(len(s.Others) > 0 || s.RolloutsToCome(), len(s.Problems) > 0 || s.RolloutsStalled())
+}
+
+// addFleet adds what only the Fleet tells: what is held, with the command that confirms it, and how many nodes wait for a rollout.
+func (c *statusCommand) addFleet(ctx context.Context, client *overview.Client, s *overview.Status) {
+	fleet, err := client.Fleet(ctx)
+	if err != nil {
+		c.out.Warn("cannot say how to confirm what is held, or how many nodes wait for a rollout: %v", err)
+	}
+	s.Deselection, s.Nodes.Waiting = fleet.Status.Deselection, fleet.Status.Nodes.Waiting
 }
 
 // deselection returns what is held, with the command that confirms it; nil if the Fleet cannot be read.
@@ -121,6 +130,9 @@ func summary(s overview.Status) [][]string {
 	}
 	if s.Deselection != nil {
 		rows = append(rows, []string{"Held", s.Deselection.Message})
+	}
+	if n.Waiting > 0 {
+		rows = append(rows, []string{"Waiting", text.Count(int(n.Waiting), "node") + " without the newest changes, because of RolloutPolicies"})
 	}
 	for _, p := range s.Rollouts {
 		rows = append(rows, []string{"Rollout", p.Name + ": " + p.Line()})

@@ -75,6 +75,16 @@ func StatusOf(all []NodeCatalog, now time.Time) Status {
 	return s
 }
 
+// RolloutsToCome reports whether nodes do not have changes yet that rollouts are to bring.
+func (s Status) RolloutsToCome() bool {
+	return s.Nodes.Waiting > 0 || slices.ContainsFunc(s.Rollouts, func(p Policy) bool { return !p.Ready && !p.Stalled })
+}
+
+// RolloutsStalled reports whether a rollout needs a person.
+func (s Status) RolloutsStalled() bool {
+	return slices.ContainsFunc(s.Rollouts, func(p Policy) bool { return p.Stalled })
+}
+
 func driftCounts(all []NodeCatalog, now time.Time) (c DriftCounts) {
 	q := Query{Since: now.Add(-Recent)}
 	for _, q.By = range []string{ByResource, ByNode} {

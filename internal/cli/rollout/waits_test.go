@@ -92,8 +92,20 @@ func TestWhyExplainsWhatWaitsForARollout(t *testing.T) {
 	c.expect(t, "why web-9", outcome{err: "fettle: cannot get the Node web-9: nodes \"web-9\" not found; did you mean web-1 or web-2 or web-3 or web-4 or web-5?\n", code: 1})
 	c.expect(t, "why web-2 --node web-2", outcome{err: "fettle: --node limits a resource to one node: leave it out, or name a resource such as File/motd\n", code: 1})
 
-	c.expect(t, "status", outcome{out: "Nodes          7 total, 7 in sync\nResources      0 total\nDrift in 24 h  0 resources on 0 nodes, 0 uncorrected\n" +
+	fleet := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.FleetName}}
+	c.put(t, fleet)
+	fleet.Status.Nodes = v1alpha1.FleetNodes{Total: 7, InSync: 7, Waiting: 4}
+	must(t, c.admin.Status().Update(t.Context(), fleet))
+	c.expect(t, "status --detailed-exitcodes", outcome{code: 2, out: "Nodes          7 total, 7 in sync\nResources      0 total\nDrift in 24 h  0 resources on 0 nodes, 0 uncorrected\n" +
+		"Waiting        4 nodes without the newest changes, because of RolloutPolicies\n" +
 		"Rollout        edge: Paused: spec.paused is true\nRollout        fixed: Pinned\nRollout        prod: WaitingForPolicy: it waits\nRollout        staging: RollingOut: 3 of 4 nodes have it\n"})
+
+	halted := rolling()
+	halted.Pending, halted.Conditions = "", stalled(v1alpha1.ReasonRolloutHalted, "")
+	c.status(t, "staging", halted)
+	if got := c.run(t.Context(), "status --detailed-exitcodes"); got.code != 6 {
+		t.Errorf("%+v", got)
+	}
 
 	// Without the Catalogs of the old revision, everything else is still shown.
 	must(t, c.admin.Delete(t.Context(), &v1alpha1.Catalog{ObjectMeta: metav1.ObjectMeta{Name: revisionName("c1")}}))
