@@ -10,14 +10,14 @@ import (
 // A turn is when a node gets the goal, compared with others.
 type turn struct {
 	Node
-	class             int // abandoned nodes first, then those that are well
+	class             int // abandoned nodes first, of these the failing ones, then those that are well
 	round             int // how many nodes of its group come before it
 	group, zone, node digest
 }
 
 type digest [sha256.Size]byte
 
-// inOrder sorts candidates. Nodes with an abandoned target come first: what it broke is to be repaired. Each group has a turn before one has
+// inOrder sorts candidates. Nodes with an abandoned target come first, and of these the ones that fail: what it broke is to be repaired. Each group has a turn before one has
 // its second, counting the nodes that have the goal already, so that each kind of node is tried early. Within a group, nodes get
 // the goal zone by zone. Otherwise the order is that of hashes of the goal and the name, so that no node is always the first one.
 func (r *roster) inOrder(candidates []Node) []Node {
@@ -42,12 +42,14 @@ func (r *roster) inOrder(candidates []Node) []Node {
 
 func class(n Node) int {
 	switch {
-	case n.Abandoned:
+	case n.Abandoned && n.Failing != "":
 		return 0
-	case !n.impaired():
+	case n.Abandoned:
 		return 1
+	case !n.impaired():
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // groups returns how many nodes of each group have got the goal.
