@@ -50,6 +50,7 @@ type follower struct {
 	out   *output.Printer
 	name  string
 	line  string // the last one
+	seen  bool   // a rollout was in progress
 	ended bool   // the policy is Ready or Stalled
 	last  overview.Policy
 }
@@ -89,6 +90,7 @@ func (f *follower) interrupted(gone bool, err error) error {
 func (f *follower) show(p v1alpha1.RolloutPolicy) (done bool) {
 	f.last = overview.PolicyOf(p, nil)
 	f.ended = f.last.Observed && (f.last.Ready || f.last.Stalled)
+	f.seen = f.seen || f.last.Observed && !f.ended
 	if line := lineOf(f.last); line != f.line && !f.ended {
 		f.line = line
 		f.out.ShowLine(output.Bar(int(f.last.Status.Nodes.Proven), int(f.last.Status.Nodes.Affected)), line)
@@ -109,6 +111,9 @@ func (f *follower) result(ctx context.Context) error {
 	case f.ended && f.last.Stalled:
 		f.out.WarnIn(output.Red, "%s: %s", f.name, f.last.Line())
 		return output.Exit(1)
+	case f.ended && !f.seen:
+		f.out.Print("%s rolls nothing out; its nodes are at %s", f.name, v1alpha1.ShortRevision(f.last.Status.Stable))
+		return nil
 	case f.ended:
 		f.out.Print("%s has rolled out %s", f.name, v1alpha1.ShortRevision(f.last.Status.Stable))
 		return nil

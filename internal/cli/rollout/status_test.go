@@ -207,7 +207,14 @@ func TestStatusFollowsARollout(t *testing.T) {
 		line := "changed: waiting until the manager reads the last change of the policy"
 		shown(t, out, line)
 		c.status(t, "changed", v1alpha1.RolloutPolicyStatus{Stable: r1, Conditions: ready(v1alpha1.ReasonPinned, "")})
-		expect(t, result, ended{out: line + "\nchanged has rolled out 0101010101\n"})
+		expect(t, result, ended{out: line + "\nchanged rolls nothing out; its nodes are at 0101010101\n"})
+	})
+	t.Run("and claims no success of a policy at rest", func(t *testing.T) {
+		t.Parallel()
+
+		c.put(t, policy("resting", v1alpha1.RolloutPolicyStatus{Stable: r1, Conditions: ready(v1alpha1.ReasonRolledOut, "")}))
+		_, result := c.follow(t.Context(), "resting")
+		expect(t, result, ended{out: "resting rolls nothing out; its nodes are at 0101010101\n"})
 	})
 	t.Run("or not at all", func(t *testing.T) {
 		t.Parallel()

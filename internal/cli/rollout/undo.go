@@ -24,8 +24,8 @@ func newUndo(o Options) *cobra.Command {
 		Short: "Give nodes an earlier revision, and pin them to it",
 		Long: "undo sets spec.revision of a RolloutPolicy, and ends a pause: during a rollout, to the stable revision; otherwise to the\n" +
 			"revision that was completed before it. Resources of the cluster stay as they are, so correct them, and then use\n" +
-			"kubectl fettle rollout resume. Nodes return at once, because they had the revision before. Secrets are not part of a\n" +
-			"revision, and keep their newest values; commands that ran are not undone.\n" +
+			"kubectl fettle rollout resume. Nodes go back without another proof, as many at a time as maxInFlight allows, whatever the window\n" +
+			"and the gates of the policy say. Secrets are not part of a revision, and keep their newest values; commands that ran are not undone.\n" +
 			useField,
 		Example: "  kubectl fettle rollout undo prod\n" +
 			"  kubectl fettle rollout undo prod --to 3f0c9a1b22",
