@@ -283,6 +283,44 @@ var _ = Describe("A rollout", func() {
 		Expect(unused()).To(Equal(1.0))
 	})
 
+	It("takes a change back whatever its gates and its window say, and no other change", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		stable := policyStatus(ctx, "default").Stable
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for policyReady(ctx, "default") != "False RolloutHalted" {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(f.having(ctx, "bad")).To(HaveLen(1))
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) {
+			s.Gates, s.Window, s.Revision = []string{"example.com/approved"}, &v1alpha1.RolloutWindow{Range: []v1alpha1.TimeRange{"23:00-23:01"}}, stable
+		})
+		f.settle(ctx)
+		Expect(f.having(ctx, "bad")).To(BeEmpty())
+		editContent(ctx, "motd", "second")
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "" })
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForGate"))
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+	})
+
+	It("removes the request for another try of a node that has not failed", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		editContent(ctx, "motd", "second")
+		for len(f.having(ctx, "second")) == 0 {
+			f.step(ctx, 10*time.Second)
+		}
+		f.settle(ctx)
+		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), f.having(ctx, "second")[0])
+		nc.Annotations = map[string]string{v1alpha1.AnnotationRetryRollout: policyStatus(ctx, "default").Target}
+		Expect(k8s.Update(ctx, nc)).To(Succeed())
+		f.step(ctx, time.Second)
+		f.step(ctx, time.Second)
+		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), nc.Name).Annotations).To(BeEmpty())
+	})
+
 	It("goes on at once with what waited for its end", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 2)
 		editContent(ctx, "motd", "second")

@@ -120,6 +120,9 @@ func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 	if !stop.Until.IsZero() {
 		wait.Add(max(stop.Until.Sub(s.now), limits.Debounce))
 	}
+	if s.returns(state) {
+		stop = s.set.StopReturn(name)
+	}
 	if goal := state.Goal(); !s.known(goal) {
 		stop = policies.Stop{Reason: v1alpha1.ReasonInvalidPolicy, Stalled: true, Message: fmt.Sprintf(
 			"CatalogRevision %s is gone, or one of its Catalogs, so nodes keep what they have: restore it, or change a resource, which makes another revision", goal)}
@@ -165,6 +168,11 @@ func (s *policyScope) missedWindow(state rollout.State, nodes []rollout.Node, co
 		}
 	}
 	return s.set.WindowUnused(s.policy.Name, waiting, admitted, s.now)
+}
+
+// returns reports whether nodes go back: from a target to the stable revision, or to a completed one that somebody has pinned.
+func (s *policyScope) returns(state rollout.State) bool {
+	return state.Target != "" && (state.Target == state.Stable || state.Target == s.policy.Spec.Revision && state.Completed(state.Target))
 }
 
 // known reports whether a revision can be given to nodes.

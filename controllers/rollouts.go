@@ -107,10 +107,11 @@ func (r *rollouts) newest(cached []*v1alpha1.RolloutPolicy) []*v1alpha1.RolloutP
 	return all
 }
 
-// due reports whether the status of a plan is to be written, and how long that has to wait.
+// due reports whether the status of a plan is to be written, and how long that has to wait. One that nodes try again for is, as the
+// annotations of these are removed after that.
 func (r *rollouts) due(p *policyPlan) (wait time.Duration, due bool) {
 	if apiequality.Semantic.DeepEqual(p.policy.Status, p.status) {
-		return 0, len(p.status.Admitting) > 0 && !r.ours(p.policy)
+		return 0, len(p.retried) > 0 || len(p.status.Admitting) > 0 && !r.ours(p.policy)
 	}
 	return max(r.written[p.policy.Name].at.Add(rolloutPeriod).Sub(r.clock.Now()), 0), true
 }

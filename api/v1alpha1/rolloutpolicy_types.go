@@ -241,7 +241,7 @@ const (
 	RolloutReplaced  RolloutOutcome = "Replaced"  // another revision took its place before it had ended
 )
 
-// Ends of the names of CatalogRevisions in output: enough to tell them apart.
+// The length of CatalogRevisions in output: enough to tell them apart.
 const shortRevision = 10
 
 // ShortRevision returns the first characters of the hash in the name of a CatalogRevision, for people.

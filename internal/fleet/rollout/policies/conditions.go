@@ -167,8 +167,6 @@ func (o Outcome) atRest() state {
 		return ready(v1alpha1.ReasonPaused, o.rest(o.Stop.Message))
 	case o.Status.Nodes.Total == 0:
 		return ready(v1alpha1.ReasonNoNodesTaken, "no node matches spec.nodeSelector, or other policies take all that do")
-	case o.endedUnproven():
-		return ready(v1alpha1.ReasonRolloutUnproven, o.rest("no node has tried it, because all only report differences (noop) or skip it"))
 	case o.Stop.Reason == v1alpha1.ReasonGateFailed:
 		return ready(v1alpha1.ReasonRolledOut, o.rest("the next change will not begin: "+o.Stop.Message))
 	}
@@ -189,10 +187,4 @@ func (o Outcome) beginning() bool {
 // nobody has to act on a halt: who has fixed something would otherwise be told that it failed.
 func (o Outcome) replaced() bool {
 	return o.Status.Target != "" && (o.Aim != "" && o.Aim != o.Status.Target || o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy)
-}
-
-// endedUnproven reports whether the last rollout ended without a proof.
-func (o Outcome) endedUnproven() bool {
-	history := o.Status.History
-	return len(history) > 0 && history[0].Outcome == v1alpha1.RolloutUnproven && history[0].Revision == o.Status.Stable
 }

@@ -66,8 +66,6 @@ func TestConditions(t *testing.T) {
 	excluded.Samples = []v1alpha1.RolloutSample{{Node: "n1", State: "Excluded", Message: "its agent is silent"}}
 	stragglers := rest()
 	stragglers.Nodes.Excluded = 2
-	untried := rest()
-	untried.History = []v1alpha1.RolloutRecord{{Revision: r1, Outcome: v1alpha1.RolloutUnproven}}
 	for name, tt := range map[string]struct {
 		outcome policies.Outcome // Newest and Aim are r1 unless set
 		want    string
@@ -94,10 +92,6 @@ func TestConditions(t *testing.T) {
 		"a failed gate at rest stops nothing yet": {
 			policies.Outcome{Status: rest(), Stop: gateFailed},
 			"True RolledOut: revision 1111111111: rolled out to 12 nodes; the next change will not begin: the gate a is False", status.CurrentStatus,
-		},
-		"a rollout that nobody tried": {
-			policies.Outcome{Status: untried},
-			"True RolloutUnproven: revision 1111111111: rolled out to 12 nodes; no node has tried it, because all only report differences (noop) or skip it", status.CurrentStatus,
 		},
 		"before the first revision": {
 			policies.Outcome{Status: v1alpha1.RolloutPolicyStatus{}}, "False RollingOut: no revision has been compiled yet [Reconciling RollingOut]", status.InProgressStatus,

@@ -57,8 +57,9 @@ func TestEvents(t *testing.T) {
 			"Normal RolloutReplaced revision 2222222222 is replaced by 3333333333: 9 of 10 affected nodes proven, 1 failed",
 			"Normal RolloutStarted revision 3333333333 begins: 10 affected nodes",
 		}},
-		"a rollout ends without a proof": {moving, record(quiet, r2, v1alpha1.RolloutUnproven), []string{
+		"a rollout is replaced without a proof": {moving, target(record(moving, r2, v1alpha1.RolloutUnproven), r3), []string{
 			"Warning RolloutUnproven no node has tried revision 2222222222",
+			"Normal RolloutStarted revision 3333333333 begins: 10 affected nodes",
 		}},
 		"no node can try the target": {moving, with(target(rolling(), r2), policies.Outcome{Unproven: true}), []string{
 			"Warning RolloutUnproven revision 2222222222: none of 10 affected nodes can try it; it goes on when one can",

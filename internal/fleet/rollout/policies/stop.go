@@ -37,15 +37,31 @@ func (s *Set) Stop(name string, now time.Time) Stop {
 	if p == nil {
 		return Stop{}
 	}
-	for _, stop := range []Stop{p.invalid(), p.paused(), p.failedGate(), p.absentGate()} {
+	stop := first(p.invalid(), p.paused(), p.failedGate(), p.absentGate())
+	if stop.Stops() || p.window == nil {
+		return stop
+	}
+	return p.window.stop(now)
+}
+
+// StopReturn is Stop for nodes that go back to a revision that the policy has completed: neither gates nor a window hold them up, since
+// who goes back does so because of a fault.
+func (s *Set) StopReturn(name string) Stop {
+	p := s.named[name]
+	if p == nil {
+		return Stop{}
+	}
+	return first(p.invalid(), p.paused())
+}
+
+// first returns the first one that stops.
+func first(all ...Stop) Stop {
+	for _, stop := range all {
 		if stop.Stops() {
 			return stop
 		}
 	}
-	if p.window == nil {
-		return Stop{}
-	}
-	return p.window.stop(now)
+	return Stop{}
 }
 
 func (p *policy) invalid() Stop {

@@ -11,6 +11,22 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 )
 
+func TestOnlyPeopleStopNodesThatGoBack(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ spec, want string }{
+		"gates and a window do not": {"gates: [example.com/tests]\nwindow: {weekday: [Sat]}", ""},
+		"a pause does":              {"gates: [example.com/tests]\npaused: true", "Paused"},
+		"an invalid policy does":    {"window: {range: ['25:00-26:00']}", "InvalidPolicy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if is := policies.New([]*v1alpha1.RolloutPolicy{newPolicy(t, "web", tt.spec)}).StopReturn("web"); is.Reason != tt.want {
+				t.Errorf("got %+v, want %q", is, tt.want)
+			}
+		})
+	}
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
