@@ -70,6 +70,7 @@ func (o *observer) addReported(is *rollout.Observation, nc *v1alpha1.NodeCatalog
 	if is.Affected && at.stable != nil {
 		changed = o.differ.Diff(at.stable.Spec, at.goal.Spec).Changed
 	}
+	is.SilentSince = silentSince(nc)
 	is.Failing, is.FailingNew = failing(nc, changed, is)
 	is.Untried = is.AtGoal && is.Applied && untried(nc, changed)
 }
@@ -84,17 +85,24 @@ func failing(nc *v1alpha1.NodeCatalog, changed []v1alpha1.ResourceRef, is *rollo
 		if r.State != v1alpha1.StateFailed {
 			continue
 		}
-		if began := beganWith(r, changed, is.Since); why == "" || began && !isNew {
+		if began := beganWith(r, changed, is); why == "" || began && !isNew {
 			why, isNew = fmt.Sprintf("%s failed: %s", r.Ref, r.Message), began
 		}
 	}
 	return why, isNew
 }
 
-// beganWith reports whether a failure began after the node was moved, or concerns a resource that the target changes.
-func beganWith(r v1alpha1.ResourceReport, changed []v1alpha1.ResourceRef, since time.Time) bool {
+// beganWith reports whether a failure began after the node was moved, or concerns a resource that the target changes and the node has applied:
+// until then, it is what the target may be there to repair.
+func beganWith(r v1alpha1.ResourceReport, changed []v1alpha1.ResourceRef, is *rollout.Observation) bool {
 	_, concerned := slices.BinarySearch(changed, v1alpha1.ResourceRef(r.Ref))
-	return concerned || r.Since != nil && !r.Since.Time.Before(since)
+	return concerned && is.Applied || r.Since != nil && !r.Since.Time.Before(is.Since)
+}
+
+// silentSince returns when a manager marked the node as silent, zero if none did.
+func silentSince(nc *v1alpha1.NodeCatalog) time.Time {
+	at, _ := time.Parse(time.RFC3339, nc.Annotations[v1alpha1.AnnotationSilentSince]) // the zero time if it is not one
+	return at
 }
 
 // untried reports whether everything that differs was skipped on a node, or only reported.

@@ -121,7 +121,7 @@ func paceNode(sc *scope, name string, policy *v1alpha1.RolloutPolicy, admits boo
 	state := rollout.StateOf(policy.Status)
 	at, exists := locate(sc, name, state, has, compiled), sc.nodeCatalogs[name] != nil
 	is := pacedNode{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, now)}
-	if admits && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil {
+	if admits && exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil {
 		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), now)
 	}
 	is.rollout = withTypes(is.rollout, is.want)

@@ -128,7 +128,7 @@ func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 			"CatalogRevision %s is gone, or one of its Catalogs, so nodes keep what they have: restore it, or change a resource, which makes another revision", goal)}
 	}
 	nodes := s.observe(p, pace, state)
-	decided := rollout.Next(rollout.Input{Policy: pace, State: state, Nodes: nodes, Stopped: stop.Stops(), Now: s.now})
+	decided := rollout.Next(rollout.Input{Policy: pace, State: state, Nodes: nodes, Stopped: stop.Stops(), Unknown: stop.Reason == v1alpha1.ReasonInvalidPolicy || len(s.members.conflicts) > 0, Now: s.now})
 	wait.Add(decided.Wake)
 	if decided.Completed { // what comes after it may begin, also in other policies
 		wait.Add(limits.Debounce)

@@ -357,11 +357,14 @@ func (a audit) admission(name string, t tally) {
 	}
 }
 
-// dropped judges which nodes are not waited for any longer.
+// dropped judges which nodes are not waited for any longer. At rest, a node that has the pending revision stays there.
 func (a audit) dropped(old []string) {
-	for _, name := range without(old, a.after.Admitting) {
-		if slices.ContainsFunc(a.manager.view.nodes, func(n machine) bool { return n.name == name && !a.atGoal(n) && a.affected(n) }) {
-			a.report("%s was admitted, and is not any more", name)
+	for _, gone := range without(old, a.after.Admitting) {
+		if slices.ContainsFunc(a.manager.view.nodes, func(n machine) bool {
+			ahead := a.target == "" && n.revision >= 0 && name(n.revision) == a.after.Pending
+			return n.name == gone && n.revision >= 0 && !a.atGoal(n) && a.affected(n) && !ahead
+		}) {
+			a.report("%s was admitted, and is not any more", gone)
 		}
 	}
 }

@@ -15,6 +15,7 @@ type Input struct {
 	State   State
 	Nodes   []Node // all nodes of the policy, in any order
 	Stopped bool   // no further node is admitted: the policy is paused, or its window is closed, for example
+	Unknown bool   // it is not known which nodes the policy has: it is invalid, or shares nodes with others
 	Now     time.Time
 }
 
@@ -25,7 +26,7 @@ type Decision struct {
 	// Admit are the nodes that get the goal once State is written, sorted: all of State.Admitting, also those of an earlier decision. If there are
 	// any, State is written even if it is what was read: the write fails if another manager has decided otherwise.
 	Admit []string
-	// Halted says that too many nodes failed.
+	// Halted says that too many nodes failed, or that all that could try the target did.
 	Halted bool
 	// Completed says that this decision has ended the rollout. Nodes that could not take part follow, beginning with the next decision.
 	Completed bool
@@ -51,7 +52,7 @@ type Decision struct {
 // abandoned target gets the next one although it is not well, and may get it although it is silent: see follows.
 //
 // A rollout is completed once nothing is in flight, no node is left that could get the target, and a node has proven it, or none is
-// affected. If nodes are affected and none has proven the target, because all are silent, disabled or in noop, the rollout is Unproven:
+// affected. If all that could try it failed, it is halted, too. If nodes are affected and none has proven the target, because all are silent, disabled or in noop, the rollout is Unproven:
 // the target stays, since nothing shows that nodes that join, and policies that wait for this one, should have it. The
 // rollout goes on when a node can try it. Any other revision replaces it at once, and then its record says Unproven.
 //
@@ -70,7 +71,9 @@ func Next(in Input) Decision {
 	d.State = r.after()
 	d.Admit = slices.Clone(d.State.Admitting)
 	if ended := !d.Halted && len(candidates) == 0 && r.quiet(); ended {
-		d.Completed, d.Unproven = r.conclusive(), !r.conclusive()
+		d.Completed = r.conclusive()
+		d.Halted = !d.Completed && r.failedNodes() > 0
+		d.Unproven = !d.Completed && !d.Halted
 	}
 	d.Samples, d.Wake = r.samples(), r.wake()
 	if d.Completed {
@@ -86,7 +89,7 @@ func (r *roster) quiet() bool {
 
 // conclusive reports whether the nodes that have the target show that it works.
 func (r *roster) conclusive() bool {
-	return r.count[proven] > 0 || r.affected == 0 && r.failedNodes() == 0
+	return r.count[proven] > 0 || r.affected == 0 && r.failedNodes() == 0 && !r.Unknown
 }
 
 // take adds nodes to those that get the goal.

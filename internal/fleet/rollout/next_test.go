@@ -33,6 +33,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 		state   rollout.State
 		nodes   []rollout.Node
 		stopped bool
+		unknown bool
 		want    outcome
 	}{
 		"the first nodes get the target": {
@@ -192,18 +193,30 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			policy: policy(1, 9, 0), state: rollingOut(), nodes: nodes("a", 4, is(rollout.Untried)),
 			want: outcome{Unproven: true, Affected: 4, Excluded: 4},
 		},
-		"a rollout whose only node failed is unproven, also if the node is gone": {
+		"a rollout whose only node failed is halted, although one may fail": {
+			policy: policy(1, 9, 1), state: rollingOut(), nodes: nodes("f", 1, fails),
+			want: outcome{Halted: true, Affected: 1, Admitted: 1, Failed: 1},
+		},
+		"a rollout that affects no node is not completed while a policy does not know its nodes": {
+			policy: policy(1, 9, 0), state: rollingOut(), unknown: true,
+			want: outcome{Unproven: true},
+		},
+		"a node that is replaced by one of its name is not awaited any more": {
+			policy: policy(1, 1, 0), state: rollingOut("n00"), nodes: join(nodes("n", 1, joining), nodes("o", 1)),
+			want: outcome{Admit: 1, Affected: 2, Admitted: 1, Excluded: 1},
+		},
+		"a rollout whose only node failed is halted, also if the node is gone": {
 			policy: policy(1, 9, 1), state: func() rollout.State {
 				s := rollingOut()
 				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "gone"}}, 1
 				return s
 			}(),
-			want: outcome{Unproven: true, Admitted: 1, Failed: 1},
+			want: outcome{Halted: true, Admitted: 1, Failed: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := rollout.Input{Policy: tt.policy, State: tt.state, Nodes: tt.nodes, Stopped: tt.stopped, Now: noon.Add(time.Hour)}
+			in := rollout.Input{Policy: tt.policy, State: tt.state, Nodes: tt.nodes, Stopped: tt.stopped, Unknown: tt.unknown, Now: noon.Add(time.Hour)}
 			if diff := cmp.Diff(tt.want, summary(rollout.Next(in))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -23,10 +23,12 @@ type Observation struct {
 	Digest  string // of the spec that the node has, "" if it has none yet
 	Applied bool   // the node reports that it has applied exactly this spec
 
-	Silent   bool // the Lease of its agent has expired
-	Disabled bool // runs are disabled
-	Leaving  bool // it is being deleted, or tainted for scale-in
-	Held     bool // its updates are held, because too many nodes would lose resources
+	Silent bool // the Lease of its agent has expired
+	// SilentSince is when a manager noticed that, zero if that is unknown.
+	SilentSince time.Time
+	Disabled    bool // runs are disabled
+	Leaving     bool // it is being deleted, or tainted for scale-in
+	Held        bool // its updates are held, because too many nodes would lose resources
 
 	// Failing is why resources of the node fail, or why it cannot run, "" if neither. FailingNew says that this began after Since, or concerns
 	// something that the goal changes; also if Since is unknown.
@@ -51,6 +53,11 @@ func (o Observation) unheard() bool {
 func (o Observation) impaired() bool { return o.Failing != "" || o.NotReady }
 
 func (o Observation) failsNewly() bool { return o.Failing != "" && o.FailingNew }
+
+// wasSilent reports whether the agent was silent when the node was moved. Where that is unknown, it was not.
+func (o Observation) wasSilent() bool {
+	return !o.SilentSince.IsZero() && !o.Since.IsZero() && !o.SilentSince.After(o.Since)
+}
 
 // lostReady reports whether the Node was Ready when it was moved. Where that is unknown, it was.
 func (o Observation) lostReady() bool {

@@ -23,6 +23,7 @@ type observer struct{ nodes map[string]*record }
 type record struct {
 	version, facts                int
 	good, fails, unready, waiting time.Time
+	undecided                     time.Time
 	mute, ready                   bool
 }
 
@@ -43,10 +44,12 @@ func (o *observer) observe(m *manager, s rollout.State) {
 		case r == nil:
 			r = &record{version: version, facts: n.facts}
 		case r.version != version || r.facts != n.facts:
-			r = &record{version: version, facts: n.facts, mute: r.mute}
+			r = &record{version: version, facts: n.facts, mute: r.mute, undecided: r.undecided}
 		}
 		r.observe(n, version == goal[n.group], m.now())
-		exists[n.name] = r
+		if exists[n.name] = r; r.isGood(m.limits, m.now()) || n.noop && !r.good.IsZero() {
+			r.undecided = time.Time{}
+		}
 	}
 	o.nodes = exists
 }
@@ -58,6 +61,7 @@ func (r *record) observe(n machine, atGoal bool, now time.Time) {
 	fails := !n.failing.IsZero() && newly(n)
 	before := !n.recorded.IsZero() && n.notReady.Add(time.Minute).Before(n.recorded)
 	unready := !n.notReady.IsZero() && (r.ready || !before)
+	measure(&r.undecided, heard && atGoal, now)
 	measure(&r.waiting, heard && !n.applied, now)
 	measure(&r.fails, heard && fails, now)
 	measure(&r.unready, heard && unready, now)
@@ -75,24 +79,30 @@ func measure(t *time.Time, on bool, now time.Time) {
 	}
 }
 
+func over(since time.Time, limit time.Duration, now time.Time) bool {
+	return !since.IsZero() && now.Sub(since) >= limit
+}
+
+func (r *record) isGood(p rollout.Policy, now time.Time) bool { return over(r.good, p.Soak, now) }
+
 // verdict returns what was seen of a node at the goal.
 func (o *observer) verdict(n machine, p rollout.Policy, now time.Time) verdict {
 	r := o.nodes[n.name]
-	over := func(since time.Time, limit time.Duration) bool { return !since.IsZero() && now.Sub(since) >= limit }
-	switch {
-	case r == nil:
+	if r == nil {
 		return open
+	}
+	fails := n.silent || over(r.fails, time.Minute, now) || over(r.unready, time.Minute, now) || over(r.waiting, p.Timeout, now)
+	switch {
 	case n.disabled || n.silent && r.mute:
 		return mute
-	case n.silent || over(r.fails, time.Minute) || over(r.unready, time.Minute) || over(r.waiting, p.Timeout):
-		if n.leaving {
-			return mute
-		}
-		return broken
-	case n.noop && !r.good.IsZero():
+	case !fails && n.noop && !r.good.IsZero():
 		return mute
-	case over(r.good, p.Soak):
+	case !fails && r.isGood(p, now):
 		return good
+	case !fails && !over(r.undecided, p.Timeout+2*p.Soak, now):
+		return open
+	case n.leaving:
+		return mute
 	}
-	return open
+	return broken
 }

@@ -88,7 +88,7 @@ func (r *roster) roleElsewhere(n Node) role {
 	switch {
 	case n.Phase == Failed: // the goal was refused
 		return failed
-	case r.admitting(n.Name) && !follows:
+	case r.admitting(n.Name) && !follows && n.Digest != "":
 		return inFlight
 	case n.unheard():
 		return unheard
@@ -117,10 +117,11 @@ func roleAtGoal(n Node) role {
 	return inFlight
 }
 
-// awaited reports whether a node in Admitting has yet to be seen at the goal. It is not if it has left the policy, or needs the goal no more.
+// awaited reports whether a node in Admitting has yet to be seen at the goal. It is not if it has left the policy, needs the goal no more, or was
+// replaced by another one of its name, which has just joined.
 func (r *roster) awaited(node string) bool {
 	i, exists := r.find(node)
-	return exists && r.Nodes[i].Affected && !r.Nodes[i].AtGoal
+	return exists && r.Nodes[i].Affected && !r.Nodes[i].AtGoal && r.Nodes[i].Digest != ""
 }
 
 func (r *roster) find(node string) (i int, exists bool) {

@@ -20,8 +20,9 @@ type Tracker struct{ nodes map[string]*timers }
 type timers struct {
 	digest                               string // to which they belong
 	unapplied, failing, notReady, soaked time.Time
-	silentBefore                         bool // since before the node had the goal
-	ready                                bool // the Node was Ready with the goal: clocks may say that it was not
+	open                                 time.Time // since the node has the goal and has not proven it, whatever its digest
+	silentBefore                         bool      // since before the node had the goal
+	ready                                bool      // the Node was Ready with the goal: clocks may say that it was not
 }
 
 // Observe takes in an observation, and returns how far the node has come. Each reconciliation observes each node once.
@@ -38,6 +39,9 @@ func (t *Tracker) Observe(o Observation, p Policy, now time.Time) Node {
 	}
 	k.observe(o, now)
 	n := k.phase(o, p, now)
+	if n.Phase == Proven || n.Phase == Untried {
+		k.open = time.Time{}
+	}
 	if n.Phase == Failed && o.Leaving {
 		return Node{Observation: o, Phase: Excluded, Message: "is being removed"}
 	}
@@ -54,9 +58,9 @@ func (t *Tracker) Retain(exists func(node string) bool) {
 
 func (k *timers) observe(o Observation, now time.Time) {
 	if k.digest != o.Digest {
-		*k = timers{digest: o.Digest, silentBefore: k.silentBefore}
+		*k = timers{digest: o.Digest, silentBefore: k.silentBefore, open: k.open}
 	}
-	k.silentBefore = o.Silent && (k.silentBefore || !o.AtGoal)
+	k.silentBefore = o.Silent && (k.silentBefore || !o.AtGoal || o.wasSilent())
 	k.ready = k.ready || o.AtGoal && !o.NotReady
 	k.time(o, now)
 }
@@ -64,10 +68,11 @@ func (k *timers) observe(o Observation, now time.Time) {
 // time starts and stops the timers. None runs while the node is not heard.
 func (k *timers) time(o Observation, now time.Time) {
 	if o.Silent || o.Disabled {
-		k.unapplied, k.failing, k.notReady, k.soaked = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		k.unapplied, k.failing, k.notReady, k.soaked, k.open = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		return
 	}
 	notReady := o.lostReady() || o.NotReady && k.ready
+	run(&k.open, o.AtGoal && o.Digest != "", now)
 	run(&k.unapplied, !o.Applied, now)
 	run(&k.failing, o.failsNewly() || o.Refused != "", now)
 	run(&k.notReady, notReady, now)
@@ -123,7 +128,22 @@ func (k *timers) progress(n Node, p Policy, now time.Time) Node {
 		n.Phase, n.Reason, n.Message, n.Changes = Failed, limit.reason, explain(limit.reason, n.Observation, p), 0
 		return n
 	}
-	return k.soak(n, p, now)
+	return k.settle(k.soak(n, p, now), p, now)
+}
+
+// settle has a node fail that stays undecided: one that fails and recovers again and again, or gets another spec before it has proven the last.
+func (k *timers) settle(n Node, p Policy, now time.Time) Node {
+	if n.Phase != Applying && n.Phase != Soaking || k.open.IsZero() {
+		return n
+	}
+	most := p.Timeout + 2*p.Soak
+	if left := k.open.Add(most).Sub(now); left > 0 {
+		n.Changes = earliest(n.Changes, left)
+		return n
+	}
+	n.Phase, n.Reason, n.Changes = Failed, v1alpha1.RolloutNodeTimedOut, 0
+	n.Message = fmt.Sprintf("was not well for %s at a time within %s", p.Soak, most)
+	return n
 }
 
 func explain(reason string, o Observation, p Policy) string {

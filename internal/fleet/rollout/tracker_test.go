@@ -44,6 +44,7 @@ func TestPhases(t *testing.T) {
 	proven := phase{Phase: rollout.Proven}
 	failed := phase{rollout.Failed, "Failed", "File/a: no space", 0}
 	timedOut := phase{rollout.Failed, "TimedOut", "has not applied it within 10m0s", 0}
+	unsettled := phase{rollout.Failed, "TimedOut", "was not well for 2m0s at a time within 14m0s", 0}
 	lostReady := phase{rollout.Failed, "NotReady", "the Node is not Ready", 0}
 	excluded := func(message string) phase { return phase{rollout.Excluded, "", message, 0} }
 	soaking := func(changes time.Duration) phase { return phase{rollout.Soaking, "", "", changes} }
@@ -68,7 +69,11 @@ func TestPhases(t *testing.T) {
 		"a failure of a node that had proven the goal":         {[]at{{0, well}, {120, well}, {130, failsNewly}, {190, failsNewly}}, failed},
 		"a failure that was there before proves nothing wrong": {[]at{{0, failedBefore}, {120, failedBefore}}, proven},
 		"a node that does not apply it in time":                {[]at{{0, unapplied}, {600, unapplied}}, timedOut},
-		"a node whose facts changed has the whole time again":  {[]at{{0, func(o *o) { o.Applied, o.Digest = false, "before" }}, {599, unapplied}, {600, unapplied}}, phase{rollout.Applying, "", "", 599 * time.Second}},
+		"a node whose facts changed has the whole time again":  {[]at{{0, func(o *o) { o.Applied, o.Digest = false, "before" }}, {599, unapplied}, {600, unapplied}}, phase{rollout.Applying, "", "", 240 * time.Second}},
+		"a node whose facts change again and again":            {[]at{{0, func(o *o) { o.Applied, o.Digest = false, "before" }}, {500, unapplied}, {840, func(o *o) { o.Applied, o.Digest = false, "later" }}}, unsettled},
+		"a node that fails and recovers again and again":       {[]at{{0, well}, {60, failsNewly}, {110, well}, {210, failsNewly}, {260, well}, {840, failsNewly}}, unsettled},
+		"an agent that was marked as silent before":            {[]at{{0, both(silent, func(o *o) { o.SilentSince = noon.Add(-time.Minute) })}}, excluded("its agent is silent")},
+		"an agent that was marked as silent since":             {[]at{{0, both(silent, func(o *o) { o.SilentSince = noon.Add(time.Second) })}}, phase{rollout.Failed, "Silent", "its agent is silent", 0}},
 		"a node that was disabled has the whole time again":    {[]at{{0, unapplied}, {599, both(unapplied, disabled)}, {600, unapplied}}, phase{rollout.Applying, "", "", 10 * time.Minute}},
 		"a Node that stays not Ready":                          {[]at{{0, notReady}, {60, notReady}}, lostReady},
 		"a Node that was not Ready before":                     {[]at{{0, wasNotReady}, {120, wasNotReady}}, proven},

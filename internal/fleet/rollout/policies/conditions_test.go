@@ -149,6 +149,11 @@ func TestConditions(t *testing.T) {
 			"False RolloutHalted: revision 2222222222 is halted: 3 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd: disk full, n8 Failed: File/motd: disk full and 1 more; " +
 				"fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web [Stalled RolloutHalted]", status.FailedStatus,
 		},
+		"halted within maxFailed": {
+			policies.Outcome{Status: failed(rolling(), 1, "n7"), Newest: r2, Aim: r2, Halted: true, MaxFailed: 1},
+			"False RolloutHalted: revision 2222222222 is halted: 1 of 4 admitted nodes failed, and none has proven it: n7 Failed: File/motd: disk full; " +
+				"fix it in Git, or run kubectl fettle rollout undo web [Stalled RolloutHalted]", status.FailedStatus,
+		},
 		"halted with a long failure, of which both ends are shown": {
 			policies.Outcome{Status: longFailure, Newest: r2, Aim: r2, Halted: true},
 			"False RolloutHalted: revision 2222222222 is halted: 1 of 4 admitted nodes failed, and maxFailed allows 0: n7 Failed: File/motd" + strings.Repeat("-", 89) + "..." + strings.Repeat("-", 77) + "syntax error on line 3; " +

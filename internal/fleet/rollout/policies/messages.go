@@ -51,8 +51,12 @@ const maxFailure = 200
 
 func (o Outcome) halted() string {
 	n := o.Status.Nodes
-	return fmt.Sprintf("revision %s is halted: %d of %s failed, and maxFailed allows %d: %s; fix it in Git, raise maxFailed, or run kubectl fettle rollout undo %s",
-		v1alpha1.ShortRevision(o.Status.Target), n.Failed, text.Count(int(n.Admitted), "admitted node"), o.MaxFailed, o.failed(), o.Policy)
+	limit, remedy := fmt.Sprintf("maxFailed allows %d", o.MaxFailed), "raise maxFailed, "
+	if int(n.Failed) <= o.MaxFailed {
+		limit, remedy = "none has proven it", ""
+	}
+	return fmt.Sprintf("revision %s is halted: %d of %s failed, and %s: %s; fix it in Git, %sor run kubectl fettle rollout undo %s",
+		v1alpha1.ShortRevision(o.Status.Target), n.Failed, text.Count(int(n.Admitted), "admitted node"), limit, o.failed(), remedy, o.Policy)
 }
 
 func (o Outcome) conflict() string {
