@@ -149,8 +149,11 @@ func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[strin
 		nodes.Place(append([]*compiler.Revision{draft}, slices.Collect(maps.Values(older))...)...)
 	}
 	result := nodes.Assign(draft, nil, in.Seal)
-	for name, r := range older {
-		assigned := nodes.Assign(r, needed[name], in.Seal)
+	for name, names := range needed {
+		var assigned compiler.Result // nothing of one that is gone
+		if r := older[name]; r != nil {
+			assigned = nodes.Assign(r, names, in.Seal)
+		}
 		known.assigned[name] = assigned.Nodes
 		maps.Copy(result.Catalogs, assigned.Catalogs)
 	}

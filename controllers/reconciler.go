@@ -194,9 +194,11 @@ func (r *Reconciler) reconcile(ctx context.Context, due bool) (time.Duration, er
 	return all.wait(), errors.Join(all.errs...)
 }
 
-// update compiles if that is due, advances rollouts, and publishes what either changes.
+// update compiles if that is due, or if rollouts go on with what the last compilation lacks. It advances rollouts, and publishes what any
+// of this changes.
 func (r *Reconciler) update(ctx context.Context, sc *scope, due bool, all *results) (err error) {
 	compiled, specs := r.desired.compilation, r.publisher.specs.newest(sc.nodeCatalogs)
+	due = due || !compiled.covers(sc, specs)
 	var unpublished error
 	if due {
 		var span *traces.Span
@@ -228,12 +230,14 @@ type scope struct {
 	uninstall uninstall
 }
 
-// gather reads the cluster. While the resources of a new kind have yet to be listed, the scope has only the snapshot.
+// gather reads the cluster. Policies have the status that this manager has written last, which the cache may lack. While the resources of
+// a new kind have yet to be listed, the scope has only the snapshot.
 func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
 	s, err := r.gatherer.gather(ctx, r.clock.Now())
 	if err != nil {
 		return nil, err
 	}
+	s.policies = r.rollouts.newest(s.policies)
 	sc := &scope{snapshot: s, disabled: r.fleetStatus.observe(s.fleet)}
 	if s.external.Syncing > 0 {
 		return sc, nil

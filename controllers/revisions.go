@@ -21,7 +21,7 @@ type revised struct {
 	newest   compiler.Stored
 	base     *compiler.Revision                          // which has the entries of resources at fault; nil for none
 	stored   map[string]*compiler.Revision               // by name: the newest, and those that nodes have or may get
-	assigned map[string]map[string]*compiler.NodeResult  // what the older ones give to nodes that may need it, by revision and node
+	assigned map[string]map[string]*compiler.NodeResult  // what the older ones give to nodes that may need it, by revision and node; none for one that is gone
 	kept     map[v1alpha1.ResourceRef]*compiler.Fault    // resources at fault, of which nodes keep an earlier entry
 	changed  map[[2]string]map[v1alpha1.ResourceRef]bool // what differs between two revisions
 }
@@ -44,6 +44,21 @@ func (r *revised) differing(a, b string) map[v1alpha1.ResourceRef]bool {
 		}
 	}
 	return r.changed[key]
+}
+
+// covers reports whether this compilation has what policies and nodes need now. That changes without an edit, when a policy completes a
+// revision that another one waited for, for example.
+func (c *compilation) covers(sc *scope, specs map[string]spec) bool {
+	if c == nil {
+		return false
+	}
+	for revision, nodes := range neededRevisions(sc, specs, policies.New(sc.policies), c.newest.Name) {
+		assigned, compiled := c.assigned[revision]
+		if !compiled || c.stored[revision] != nil && slices.ContainsFunc(nodes, func(name string) bool { return assigned[name] == nil }) {
+			return false
+		}
+	}
+	return true
 }
 
 // neededRevisions returns the nodes for which revisions other than the newest have to be assigned, by revision: what their policies roll

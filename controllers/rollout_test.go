@@ -67,8 +67,9 @@ func editContent(ctx context.Context, name, content string) {
 // A fleet is nodes with agents that apply what they are given at once.
 type rolloutFleet struct {
 	*fixture
-	nodes  []string
-	breaks func(node string, entries map[string]string) bool // nil for never
+	nodes     []string
+	breaks    func(node string, entries map[string]string) bool // nil for never
+	unchanged bool                                              // nothing changes that is compiled
 }
 
 // newRolloutFleet returns a fleet in sync of some nodes of the role web, which have a File, and a policy named default.
@@ -97,7 +98,11 @@ func (f *rolloutFleet) settle(ctx context.Context) {
 // step reconciles after some time, has agents apply what they are given, and returns when the next reconciliation is due.
 func (f *rolloutFleet) step(ctx context.Context, d time.Duration) (next time.Duration) {
 	GinkgoHelper()
-	next = f.reconcileAfter(ctx, d)
+	if f.unchanged {
+		next = f.reconcileUnchangedAfter(ctx, d)
+	} else {
+		next = f.reconcileAfter(ctx, d)
+	}
 	for _, name := range f.nodes {
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
 		if f.breaks != nil && f.breaks(name, entriesOf(ctx, name)) {
@@ -263,6 +268,53 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "second")).To(Equal(f.nodes[:2]))
 		f.finish(ctx, "default", "second")
 		Expect(f.having(ctx, "second")).To(HaveLen(4))
+	})
+
+	It("reaches production although another edit came meanwhile, and nothing changes after that", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 4)
+		relabel(ctx, f.nodes[0], "staging")
+		relabel(ctx, f.nodes[1], "staging")
+		create(ctx, rolloutPolicy("staging", "staging"))
+		f.settle(ctx)
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
+		editContent(ctx, "motd", "second")
+		for len(f.having(ctx, "second")) == 0 {
+			f.step(ctx, 10*time.Second)
+		}
+		create(ctx, file("issue", "/etc/issue", on("web")))
+		f.step(ctx, time.Second)
+		f.unchanged = true
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(4))
+		var completed []v1alpha1.RolloutOutcome
+		for _, r := range policyStatus(ctx, "default").History {
+			completed = append(completed, r.Outcome)
+		}
+		Expect(completed).To(HaveExactElements(v1alpha1.RolloutCompleted, v1alpha1.RolloutCompleted, v1alpha1.RolloutCompleted), "the first revision, second, and the issue")
+	})
+
+	It("goes on although the cache did not have its beginning when another edit was compiled", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		stale := &staleCache{Client: k8s}
+		f.client.Client = stale
+		stale.freeze(ctx, &v1alpha1.RolloutPolicyList{})
+		editContent(ctx, "motd", "second")
+		for policyStatus(ctx, "default").Target == "" {
+			f.step(ctx, 10*time.Second)
+		}
+		second := policyStatus(ctx, "default").Target
+		create(ctx, file("issue", "/etc/issue"))
+		f.step(ctx, time.Second)
+		stale.frozen = nil
+		f.unchanged = true
+		for range 20 {
+			f.step(ctx, 30*time.Second)
+			if policyStatus(ctx, "default").Target != second {
+				break
+			}
+		}
+		Expect(policyStatus(ctx, "default").Stable).To(Equal(second))
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
 	})
 
 	It("is counted as missing its window if a change waited and no node got it", func(ctx SpecContext) {

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -64,7 +65,7 @@ func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec
 	}
 	var wait limits.Wait
 	var plans []policyPlan
-	all := r.newest(sc.policies)
+	all := slices.Clone(sc.policies)
 	current, err := r.catchUp(ctx, sc, specs)
 	if current {
 		plans = r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())

@@ -129,11 +129,17 @@ func (w *fixture) reconcile(ctx context.Context) time.Duration {
 	return w.reconcileAfter(ctx, 10*time.Second)
 }
 
-// reconcileAfter reconciles after some time.
+// reconcileAfter reconciles after some time, in which something has changed that is compiled.
 func (w *fixture) reconcileAfter(ctx context.Context, d time.Duration) time.Duration {
 	GinkgoHelper()
-	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconciler.Invalidate()
+	return w.reconcileUnchangedAfter(ctx, d)
+}
+
+// reconcileUnchangedAfter reconciles after some time, in which nothing has changed that is compiled.
+func (w *fixture) reconcileUnchangedAfter(ctx context.Context, d time.Duration) time.Duration {
+	GinkgoHelper()
+	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconciler.CheckHeartbeats(ctx)
 	result, err := w.reconciler.Reconcile(ctx, anyRequest)
 	Expect(err).NotTo(HaveOccurred())
