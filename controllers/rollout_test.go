@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -373,6 +374,21 @@ var _ = Describe("A rollout", func() {
 		Expect(nodeCatalog(ctx, NewWithT(GinkgoT()), nc.Name).Annotations).To(BeEmpty())
 	})
 
+	It("begins two minutes after the first of edits that never end, and so does the one after it", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2)
+		var minutes []time.Duration
+		target, first := "", f.clock.Now().Add(8*time.Second)
+		for i := range 40 {
+			editContent(ctx, "motd", fmt.Sprintf("edit %d", i))
+			f.step(ctx, 8*time.Second)
+			if is := policyStatus(ctx, "default").Target; is != target {
+				target = is
+				minutes = append(minutes, f.clock.Since(first).Truncate(time.Minute)/time.Minute)
+			}
+		}
+		Expect(slices.Compact(minutes)).To(HaveExactElements(BeEquivalentTo(2), BeEquivalentTo(4)))
+	})
+
 	It("goes on at once with what waited for its end", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 2)
 		editContent(ctx, "motd", "second")
@@ -531,6 +547,18 @@ var _ = Describe("A rollout", func() {
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "" })
 		f.finish(ctx, "default", "second")
 		Expect(f.having(ctx, "second")).To(HaveLen(3))
+	})
+
+	It("goes back at once to a revision that is pinned while somebody edits", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		first := policyStatus(ctx, "default").Stable
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		f.step(ctx, 10*time.Second)
+		editContent(ctx, "motd", "third")
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = first })
+		f.step(ctx, time.Second)
+		Expect(policyStatus(ctx, "default").Target).To(Equal(first))
 	})
 
 	It("releases no node when Fettle is uninstalled", func(ctx SpecContext) {

@@ -15,14 +15,13 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 )
 
-// A rolloutPlanner plans what policies do next. It remembers since when nodes are well, and since when the newest revision is that.
+// A rolloutPlanner plans what policies do next. It remembers since when nodes are well, and when people edited resources.
 type rolloutPlanner struct {
 	heartbeats *heartbeat.Monitor
 	refusals   limits.Refusals
 
 	trackers map[string]*rollout.Tracker // by policy
-	newest   string
-	since    time.Time
+	edits    rolloutDelay
 }
 
 // A policyPlan is what a policy does next: the status that is to be written.
@@ -38,9 +37,7 @@ type policyPlan struct {
 
 // plan plans for each policy, in the same order. It writes nothing.
 func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, held map[string]*v1alpha1.Held, now time.Time) []policyPlan {
-	if p.newest != compiled.newest.Name {
-		p.newest, p.since = compiled.newest.Name, now
-	}
+	p.edits.observe(compiled.newest.Name, now)
 	set := policies.New(all)
 	members := membersOf(sc, compiled, set)
 	trackers := make(map[string]*rollout.Tracker, len(all))
@@ -110,7 +107,10 @@ func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 	state := rollout.StateOf(s.policy.Status)
 	state, next.retried = s.retry(state)
 	var wait limits.Wait
-	settles := p.since.Add(editsSettle).Sub(s.now)
+	settles := p.edits.left(s.now)
+	if aim.Pinned { // a person decided, and no edit
+		settles = 0
+	}
 	state = rollout.Aim(state, rollout.Wanted{
 		Revision: aim.Revision, Newest: newest, Base: s.set.Base(newest), Settled: settles <= 0, Stopped: stop.Stops(), Touches: s.touches(state, aim.Revision), Policy: pace,
 	}, s.now)
@@ -141,7 +141,7 @@ func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 		Halted: decided.Halted, MaxFailed: pace.MaxFailedOf(int(next.status.Nodes.Admitted)), Unproven: decided.Unproven,
 		Conflicts: s.members.conflicts, ConflictWith: s.members.conflictWith, Now: s.now,
 	})
-	next.unused = s.missedWindow(decided.State, nodes, p.since)
+	next.unused = s.missedWindow(decided.State, nodes, p.edits.since)
 	if next.halted, next.wake = decided.Halted, time.Duration(wait); next.status.Started != nil {
 		next.age = s.now.Sub(next.status.Started.Time)
 	}

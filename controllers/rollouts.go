@@ -23,9 +23,6 @@ import (
 // rolloutPeriod is the minimum time between two writes of the status of a RolloutPolicy.
 const rolloutPeriod = 5 * time.Second
 
-// editsSettle is how long nothing must have been edited before a rollout begins, so that a long kubectl apply is one revision.
-const editsSettle = 10 * time.Second
-
 // rollouts writes the statuses of RolloutPolicies, which say what nodes get. What it remembers only saves time: a manager that starts
 // compares its caches with the API server, and waits for nodes to be well for the whole time again.
 type rollouts struct {
