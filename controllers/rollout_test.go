@@ -359,6 +359,38 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 	})
 
+	It("does not count the failure that a fix is there to repair against the fix", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		f.breaks = breaksWith("bad")
+		editContent(ctx, "motd", "bad")
+		for policyReady(ctx, "default") != "False RolloutHalted" {
+			f.step(ctx, 30*time.Second)
+		}
+		editContent(ctx, "motd", "fixed")
+		for len(f.having(ctx, "fixed")) == 0 {
+			f.reconcileAfter(ctx, 5*time.Second)
+		}
+		for range 6 { // the agent is still busy
+			f.reconcileAfter(ctx, 30*time.Second)
+			Expect(policyReady(ctx, "default")).To(Equal("False RollingOut"))
+		}
+		f.finish(ctx, "default", "fixed")
+		Expect(f.having(ctx, "fixed")).To(HaveLen(3))
+	})
+
+	It("does not pass a policy that does not know its nodes", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 2, func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
+		create(ctx, rolloutPolicy("staging", "not a label"))
+		f.settle(ctx)
+		editContent(ctx, "motd", "second")
+		for range 10 {
+			f.step(ctx, 30*time.Second)
+		}
+		Expect(policyReady(ctx, "staging")).To(Equal("False InvalidPolicy"))
+		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForPolicy"))
+		Expect(f.having(ctx, "second")).To(BeEmpty())
+	})
+
 	It("removes the request for another try of a node that has not failed", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 3)
 		editContent(ctx, "motd", "second")
