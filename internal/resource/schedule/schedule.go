@@ -23,7 +23,8 @@ type Schedule struct {
 }
 
 // A TimeRange is an inclusive range of times of day. If To is not after From, the range ends on the
-// next day.
+// next day. An end in the hour that the change to summer time skips is an hour later on that day: 02:30-04:00 is
+// 03:30-04:00, and 02:00-03:00 is empty.
 type TimeRange struct{ From, To Clock }
 
 // A Clock is a time of day.
@@ -84,7 +85,7 @@ func (s Schedule) allows(last, now time.Time) bool { return s.opens(now) && s.is
 // opens reports whether the ranges and days allow a time.
 func (s Schedule) opens(now time.Time) bool {
 	if len(s.Ranges) == 0 {
-		return onDay(now, s.Weekdays)
+		return includes(s.Weekdays, now.Weekday())
 	}
 	return slices.ContainsFunc(s.Ranges, func(r TimeRange) bool { return r.holds(now, s.Weekdays) })
 }
@@ -97,23 +98,39 @@ func (s Schedule) isNew(last, now time.Time) bool {
 	return last.IsZero() || last.After(now) || s.another(last.In(now.Location()), now)
 }
 
-// holds checks the range that begins on this day and the one of the day before, which may not have
-// ended yet.
+// holds checks the range that begins on this day and, if ranges end on the next day, the one of the day before.
 func (r TimeRange) holds(now time.Time, days []time.Weekday) bool {
-	today, yesterday := r.From.on(now, 0), r.From.on(now, -1)
-	if end := r.To.on(now, 0); today.Before(end) {
-		return between(now, today, end) && onDay(now, days)
+	today := now.Weekday()
+	if !r.overnight() {
+		from, to := r.From.on(now, 0), r.To.on(now, 0)
+		return from.Before(to) && between(now, from, to) && includes(days, today)
 	}
-	if between(now, today, r.To.on(now, 1)) {
-		return onDay(now, days)
+	if between(now, r.From.on(now, 0), r.To.on(now, 1)) {
+		return includes(days, today)
 	}
-	return between(now, yesterday, r.To.on(now, 0)) && onDay(now.AddDate(0, 0, -1), days)
+	return between(now, r.From.on(now, -1), r.To.on(now, 0)) && includes(days, (today+6)%7)
 }
 
-// on returns this time of day, the given number of days after a date.
+// overnight reports whether the range ends on the next day. The times count as they are written: a change of clocks can put them
+// in another order.
+func (r TimeRange) overnight() bool { return r.To.sinceMidnight() <= r.From.sinceMidnight() }
+
+// sinceMidnight is what the clock shows, also on days on which that is not the time that has passed.
+func (c Clock) sinceMidnight() time.Duration {
+	return time.Duration(c.Hour)*time.Hour + time.Duration(c.Minute)*time.Minute + time.Duration(c.Second)*time.Second
+}
+
+// on returns this time of day, the given number of days after a date. A time that clocks skip when they are put forward is as much
+// later, in every zone: [time.Date] makes it earlier west of Greenwich.
 func (c Clock) on(day time.Time, days int) time.Time {
 	y, m, d := day.Date()
-	return time.Date(y, m, d+days, c.Hour, c.Minute, c.Second, 0, day.Location())
+	in := func(zone *time.Location) time.Time {
+		return time.Date(y, m, d+days, c.Hour, c.Minute, c.Second, 0, zone)
+	}
+	at := in(day.Location())
+	_, offset := at.Zone()
+	early := in(time.UTC).Sub(at) - time.Duration(offset)*time.Second
+	return at.Add(max(early, 0))
 }
 
 // between includes both ends.
@@ -121,8 +138,9 @@ func between(t, from, to time.Time) bool {
 	return !t.Before(from) && !t.After(to)
 }
 
-func onDay(t time.Time, days []time.Weekday) bool {
-	return len(days) == 0 || slices.Contains(days, t.Weekday())
+// includes reports whether a day is among days. None are all.
+func includes(days []time.Weekday, day time.Weekday) bool {
+	return len(days) == 0 || slices.Contains(days, day)
 }
 
 // another reports whether now is in another period than last.

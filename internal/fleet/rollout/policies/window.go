@@ -72,7 +72,7 @@ func (s *Set) WindowUnused(name string, waiting, admitted, now time.Time) bool {
 	return !opened.IsZero() && admitted.Before(opened)
 }
 
-// lookback is longer than the time between two openings of a window.
+// lookback is longer than the time between two openings of a window, unless clocks skip one of them.
 const lookback = 8 * 24 * time.Hour
 
 // lastClosed returns when the last window opened that opened after a time and has closed since; zero if there is none.

@@ -34,3 +34,32 @@ func TestAWindowPassesInVain(t *testing.T) {
 		})
 	}
 }
+
+func TestAWindowStaysShortWhileClocksChange(t *testing.T) {
+	t.Parallel()
+	const twoToThree = "window: {range: ['02:00-03:00'], timeZone: Europe/Berlin}"
+	march := func(day, hour, minute int) time.Time { return time.Date(2026, 3, day, hour, minute, 0, 0, time.UTC) }
+	for name, tt := range map[string]struct {
+		spec string
+		now  time.Time
+		want string // when it opens; "" if it is open
+	}{
+		"a window of the skipped hour leaves that day out": {twoToThree, march(29, 1, 0), "Mon 2026-03-30 02:00 CEST"},
+		"so it does before": {twoToThree, march(28, 12, 0), "Mon 2026-03-30 02:00 CEST"},
+		"and after":         {twoToThree, march(29, 12, 0), "Mon 2026-03-30 02:00 CEST"},
+		"a window that ends in the hour opens as it says":      {"window: {range: ['01:30-02:15'], timeZone: America/New_York}", march(8, 6, 30), ""},
+		"it closes when it has been open for as long as usual": {"window: {range: ['01:30-02:15'], timeZone: America/New_York}", march(8, 7, 16), "Mon 2026-03-09 01:30 EDT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := setOf(newPolicy(t, "web", tt.spec)).Stop("web", tt.now)
+			want := ""
+			if tt.want != "" {
+				want = "spec.window opens " + tt.want
+			}
+			if is.Message != want {
+				t.Errorf("got %+v", is)
+			}
+		})
+	}
+}
