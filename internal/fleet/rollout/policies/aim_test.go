@@ -104,34 +104,3 @@ func TestAim(t *testing.T) {
 		})
 	}
 }
-
-func TestBase(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		policies        []*v1alpha1.RolloutPolicy
-		base, completed string
-	}{
-		"the newest of all before a policy has one": {base: r4},
-		"what was completed last": {
-			policies: []*v1alpha1.RolloutPolicy{at(newPolicy(t, "a", ""), r1, 5, r1), at(newPolicy(t, "b", ""), r2, 9, r2), at(newPolicy(t, "c", ""), r3, 7, r3)},
-			base:     r2, completed: r2,
-		},
-		"a rollout comes before a revision that a policy began with": {
-			policies: []*v1alpha1.RolloutPolicy{at(newPolicy(t, "a", ""), r3, 0), at(newPolicy(t, "b", ""), r2, -99, r2)},
-			base:     r2, completed: r2,
-		},
-		"what the policies began with": {policies: []*v1alpha1.RolloutPolicy{newPolicy(t, "a", ""), at(newPolicy(t, "b", ""), r3, 0)}, base: r3, completed: r3},
-		"a rollout that was replaced is none": {
-			policies: []*v1alpha1.RolloutPolicy{{Status: v1alpha1.RolloutPolicyStatus{History: []v1alpha1.RolloutRecord{{Revision: r1, Outcome: v1alpha1.RolloutReplaced}}}}},
-			base:     r4,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			set := setOf(tt.policies...)
-			if base, completed := set.Base(r4), set.Completed(); base != tt.base || completed != tt.completed {
-				t.Errorf("base %s, completed %q", base, completed)
-			}
-		})
-	}
-}

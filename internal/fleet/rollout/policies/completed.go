@@ -1,30 +1,11 @@
 package policies
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
-
-// Completed returns the newest revision that a policy has completed, "" if there is none. Resources at fault keep their entry of it.
-// A revision that a policy got without a rollout is older than all that were rolled out.
-func (s *Set) Completed() string {
-	var newest completion
-	for _, p := range s.sorted {
-		for _, c := range p.completed() {
-			if newest.revision == "" || c.ended.After(newest.ended) {
-				newest = c
-			}
-		}
-	}
-	return newest.revision
-}
-
-// Base returns what becomes stable in a policy that has no stable revision yet: the newest one that a policy has completed, or else
-// the newest of all.
-func (s *Set) Base(newest string) string { return cmp.Or(s.Completed(), newest) }
 
 // completion is a revision that a policy has completed, and when it last did; zero if it got the revision without a rollout.
 type completion struct {

@@ -32,15 +32,20 @@ func newPolicy(t *testing.T, name, spec string) *v1alpha1.RolloutPolicy {
 }
 
 // at sets the stable revision, and those that were completed before it by rollouts that ended an hour after each other, the earliest first.
-// The last one ended at the hour.
+// The last one ended at the hour. Each took half an hour.
 func at(p *v1alpha1.RolloutPolicy, stable string, hour int, completed ...string) *v1alpha1.RolloutPolicy {
 	p.Status.Stable = stable
 	for i := range completed {
 		i = len(completed) - 1 - i
-		ended := metav1.NewTime(now.Add(time.Duration(hour-len(completed)+1+i) * time.Hour))
-		p.Status.History = append(p.Status.History, v1alpha1.RolloutRecord{Revision: completed[i], Outcome: v1alpha1.RolloutCompleted, Ended: ended})
+		p.Status.History = append(p.Status.History, completedAt(completed[i], hour-len(completed)+1+i, 30*time.Minute))
 	}
 	return p
+}
+
+// completedAt returns the record of a rollout that ended at an hour and took so long.
+func completedAt(revision string, hour int, took time.Duration) v1alpha1.RolloutRecord {
+	ended := now.Add(time.Duration(hour) * time.Hour)
+	return v1alpha1.RolloutRecord{Revision: revision, Outcome: v1alpha1.RolloutCompleted, Started: metav1.NewTime(ended.Add(-took)), Ended: metav1.NewTime(ended)}
 }
 
 func setOf(all ...*v1alpha1.RolloutPolicy) *policies.Set { return policies.New(all) }
