@@ -61,6 +61,8 @@ type Options struct {
 	// LeaseDuration is the time after which an agent without a heartbeat is silent, in whole
 	// seconds; 0 is heartbeat.DefaultLeaseDuration.
 	LeaseDuration time.Duration
+	// LeastSoak is how long nodes soak in rollouts even if a policy says less: see [LeastSoak]. 0 leaves it to the policies.
+	LeastSoak time.Duration
 	// MaxDeselection is the share of nodes, in percent, that may lose resources within ten
 	// minutes because they changed; nil is deselection.DefaultMaxPercent, and 100 sets no limit.
 	MaxDeselection *int
@@ -125,7 +127,7 @@ func New(o Options) *Reconciler {
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
 	r.gatherer = gatherer{client: o.Client, external: external}
 	store := &revisionStore{client: o.Client, live: o.Live}
-	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, refusals: r.publisher.refusals}}
+	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, refusals: r.publisher.refusals, leastSoak: o.LeastSoak}}
 	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
 		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{}, revisions: store,

@@ -19,6 +19,7 @@ import (
 type rolloutPlanner struct {
 	heartbeats *heartbeat.Monitor
 	refusals   limits.Refusals
+	leastSoak  time.Duration
 
 	trackers map[string]*rollout.Tracker // by policy
 	edits    rolloutDelay
@@ -103,6 +104,7 @@ type policyScope struct {
 func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 	name, newest := s.policy.Name, s.compiled.newest.Name
 	pace, stop, aim := rollout.PolicyOf(s.policy.Spec), s.set.Stop(name, s.now), s.set.Aim(name, newest, s.known)
+	pace.Soak = max(pace.Soak, p.leastSoak)
 	next := policyPlan{policy: s.policy}
 	state := rollout.StateOf(s.policy.Status)
 	state, next.retried = s.retry(state)

@@ -80,7 +80,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	fs.StringVar(&s.reports, "reports-bind-address", "0", "`address` of the API reports.fettle.dev, which the API server passes on, such as :9443; 0 disables it")
 	fs.BoolVar(&s.elect, "leader-elect", false, "elect one of several managers as the leader")
 	fs.StringVar(&s.electNamespace, "leader-elect-namespace", "", "`namespace` of the lease that elects the leader; by default that of the pod")
-	fs.Var(durationflag.New(&s.lease, heartbeat.DefaultLeaseDuration), "lease-duration", "time without a heartbeat after which a node counts as unknown, 10s to 1h; agents renew their Leases after two thirds of it")
+	fs.Var(durationflag.New(&s.lease, heartbeat.DefaultLeaseDuration), "lease-duration", "time without a heartbeat after which a node counts as unknown, 10s to 1h; agents renew their Leases after two thirds of it, and with more than 1m nodes soak in rollouts for 30s longer than it, even if a RolloutPolicy says less")
 	fs.Float64Var(&s.qps, "kube-api-qps", queriesPerSecond, "sustained requests per second for each kind of object; at 200, a change of 5,000 nodes takes 25s")
 	fs.IntVar(&s.burst, "kube-api-burst", 2*queriesPerSecond, "requests that may exceed -kube-api-qps in a burst")
 	fs.IntVar(&s.maxDeselection, "max-deselection", deselection.DefaultMaxPercent, "`percentage` of nodes, 0 to 100, that may be deselected within ten minutes because their labels, annotations or facts changed; beyond it, and beyond one node, updates are held until confirmed. As many may fall silent at once before others stop taking over their resources of Remote types; 100 disables both limits")
@@ -179,7 +179,7 @@ func manage(ctx context.Context, cfg *rest.Config, s settings, scheme *runtime.S
 	defer endTraces()
 	reconciler := controllers.New(controllers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clock: clock.RealClock{}, Kinds: providers.Kinds(),
-		LeaseDuration: s.lease, MaxDeselection: &s.maxDeselection, Protect: parts.Protect, Owner: parts.Owner,
+		LeaseDuration: s.lease, LeastSoak: controllers.LeastSoak(s.lease), MaxDeselection: &s.maxDeselection, Protect: parts.Protect, Owner: parts.Owner,
 		Metrics: controllers.NewMetrics(metrics.Registry), Traces: spans,
 	})
 	if err := add(mgr, cfg, s, reconciler, recorder); err != nil {
