@@ -61,7 +61,8 @@ func (c *statusCommand) run(ctx context.Context) error {
 	s := overview.StatusOf(nodes, now)
 	s.Rollouts = c.rollouts(ctx, client)
 	if s.Nodes.Held > 0 || len(s.Rollouts) > 0 {
-		c.addFleet(ctx, client, &s)
+		fleet := c.fleetStatus(ctx, client, "how to confirm what is held, or how many nodes wait for a rollout")
+		s.Deselection, s.Nodes.Waiting = fleet.Deselection, fleet.Nodes.Waiting
 	}
 	all := slices.Concat(s.Problems, s.Others)
 	if err := c.output.PrintTable(c.out, s, problemRows(all, now, c.output), func() { c.print(s, all, now) }); err != nil {
@@ -70,22 +71,13 @@ func (c *statusCommand) run(ctx context.Context) error {
 	return c.codes.Exit(len(s.Others) > 0 || s.RolloutsToCome(), len(s.Problems) > 0 || s.RolloutsStalled())
 }
 
-// addFleet adds what only the Fleet tells: what is held, with the command that confirms it, and how many nodes wait for a rollout.
-func (c *statusCommand) addFleet(ctx context.Context, client *overview.Client, s *overview.Status) {
+// fleetStatus returns what only the Fleet tells, empty if it cannot be read: then what is missing is a warning.
+func (s shared) fleetStatus(ctx context.Context, client *overview.Client, missing string) v1alpha1.FleetStatus {
 	fleet, err := client.Fleet(ctx)
 	if err != nil {
-		c.out.Warn("cannot say how to confirm what is held, or how many nodes wait for a rollout: %v", err)
+		s.out.Warn("cannot say %s: %v", missing, err)
 	}
-	s.Deselection, s.Nodes.Waiting = fleet.Status.Deselection, fleet.Status.Nodes.Waiting
-}
-
-// deselection returns what is held, with the command that confirms it; nil if the Fleet cannot be read.
-func (s shared) deselection(ctx context.Context, client *overview.Client) *v1alpha1.HeldDeselection {
-	fleet, err := client.Fleet(ctx)
-	if err != nil {
-		s.out.Warn("cannot say how to confirm what is held: %v", err)
-	}
-	return fleet.Status.Deselection
+	return fleet.Status
 }
 
 // rollouts returns the policies whose rollouts are not at rest; none if they cannot be read, or an older manager has none.

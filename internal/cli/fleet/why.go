@@ -74,7 +74,7 @@ func (c *whyCommand) run(ctx context.Context, ref string) error {
 	c.waits(ctx, client, nodes).Explain(r.Ref(), all, nodes)
 	w := explained{Resource: r, all: all, one: c.node != ""}
 	if slices.ContainsFunc(all, func(e overview.Explanation) bool { return e.Held }) {
-		w.deselection = c.deselection(ctx, client)
+		w.deselection = c.fleetStatus(ctx, client, "how to confirm what is held").Deselection
 	}
 	if err := c.print(w, time.Now()); err != nil {
 		return err
