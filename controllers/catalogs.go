@@ -79,7 +79,7 @@ func (s *snapshot) usedRevisions(d desired) map[string]bool {
 			add(r.Revision)
 		}
 	}
-	for _, n := range d.atPace {
+	for _, n := range d.assignments.byNode {
 		if n.rollout != nil {
 			add(n.rollout.Revision)
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/planning"
-	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -122,14 +121,13 @@ func (c *catalogCompiler) compile(ctx context.Context, sc *scope, specs map[stri
 
 // revise compiles the newest revision and, with RolloutPolicies, what older ones give to nodes that have them or may get them.
 func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[string]spec, in compiler.Input) (compiler.Result, revised, error) {
-	set := policies.New(sc.policies)
-	if set.Empty() {
+	if sc.policySet.Empty() {
 		c.revisions.known = nil
 		return c.compiler.Compile(in), revised{}, nil
 	}
 	nodes, draft := c.compiler.Nodes(in.Nodes), c.compiler.Draft(in)
 	known := revised{assigned: map[string]map[string]*compiler.NodeResult{}, changed: map[[2]string]map[v1alpha1.ResourceRef]bool{}}
-	if base := set.Completed(); base != "" {
+	if base := sc.policySet.Completed(); base != "" {
 		restored, err := c.revisions.restore(ctx, c.compiler, in, sc, []string{base})
 		if err != nil {
 			return compiler.Result{}, revised{}, err
@@ -140,7 +138,7 @@ func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[strin
 		}
 	}
 	known.newest = draft.Store()
-	needed := neededRevisions(sc, specs, set, known.newest.Name)
+	needed := neededRevisions(sc, specs, known.newest.Name)
 	older, err := c.revisions.restore(ctx, c.compiler, in, sc, slices.Sorted(maps.Keys(needed)))
 	if err != nil {
 		return compiler.Result{}, revised{}, err

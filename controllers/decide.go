@@ -21,13 +21,13 @@ import (
 // desired is what nodes are to have: the last compilation, which is nil before the first one, and what of it they don't get yet.
 type desired struct {
 	*compilation
-	paced
+	assignments
 	holds
 }
 
 // want returns the desired state of a compiled node: of the newest revision, unless a rollout gives it another one.
 func (d desired) want(node string) *compiler.NodeResult {
-	if at, isPaced := d.atPace[node]; isPaced {
+	if at, assigned := d.assignments.byNode[node]; assigned {
 		return at.want
 	}
 	return d.Nodes[node]
@@ -108,7 +108,7 @@ func planUpdates(sc *scope, specs map[string]spec, next desired, h history) (upd
 	for _, node := range slices.Sorted(maps.Keys(next.Nodes)) {
 		u := update{
 			node: sc.nodes[node], want: next.want(node), has: sc.nodeCatalogs[node], before: specs[node],
-			rollout: next.atPace[node].rollout, mark: mark{fleetDisabled: sc.disabled},
+			rollout: next.assignments.byNode[node].rollout, mark: mark{fleetDisabled: sc.disabled},
 		}
 		switch {
 		case u.node == nil: // it is gone since the compilation
@@ -143,7 +143,7 @@ func planRemovals(sc *scope, next desired, updates []update, h history) (losses 
 // ownLosses returns what an update removes because the node changed, and not because somebody edited resources. With a rollout, that is what
 // the revision that the node has does not give it any more.
 func ownLosses(u update, removed []v1alpha1.ResourceRef, next desired, differ *contents.Differ) []v1alpha1.ResourceRef {
-	if at, isPaced := next.atPace[u.node.Name]; isPaced {
+	if at, assigned := next.assignments.byNode[u.node.Name]; assigned {
 		return slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return differ.Contains(at.base.Spec, ref) })
 	}
 	return slices.DeleteFunc(removed, func(ref v1alpha1.ResourceRef) bool { return !next.edits.Unedited(ref, u.before.inSync) })

@@ -61,7 +61,7 @@ func (t *nodeTracker) observe(sc *scope, d desired, published *publisher, now ti
 	for name := range d.Nodes {
 		want := d.want(name)
 		n := node{Node: nodestatus.Node{
-			Name: name, Desired: want, Waiting: d.atPace[name].waiting, Progress: nodestatus.Progress{All: true},
+			Name: name, Desired: want, Waiting: d.assignments.byNode[name].waiting, Progress: nodestatus.Progress{All: true},
 			Silent: t.heartbeats.Silent(name), Held: d.marks[name], Refused: published.refusals.Error(name),
 		}}
 		if nc := sc.nodeCatalogs[name]; nc != nil {

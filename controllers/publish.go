@@ -53,7 +53,9 @@ func (p *publisher) publish(ctx context.Context, sc *scope, d decision) (err err
 		p.refusals.Accepted(node)
 	}
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(d.Catalogs)), func(name string) bool { return sc.catalogs[name] != nil })
-	failed := each(len(missing), func(i int) error { return p.createCatalog(ctx, d.Catalogs[missing[i]]) })
+	failed := each(len(missing), func(i int) error {
+		return wrap(createHashed(ctx, p.client, d.Catalogs[missing[i]]), "cannot create Catalog "+missing[i])
+	})
 	updates := withCatalogs(d.updates, missing, failed)
 	span.Count("catalogs", len(missing))
 	span.Count("node_catalogs", len(updates))
@@ -81,11 +83,6 @@ func withCatalogs(updates []update, created []string, failed []error) []update {
 			return found && failed[i] != nil
 		})
 	})
-}
-
-// createCatalog accepts one that exists: its name is the hash of its content.
-func (p *publisher) createCatalog(ctx context.Context, c *v1alpha1.Catalog) error {
-	return wrap(client.IgnoreAlreadyExists(p.client.Create(ctx, c.DeepCopy())), "cannot create Catalog "+c.Name)
 }
 
 // writeNodeCatalog returns the NodeCatalog as it was written, without what it has in common with the update, or nil if the cache is behind:

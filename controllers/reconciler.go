@@ -7,6 +7,10 @@
 // steps return and take. Plans are functions of such values, here, below internal/fleet and in
 // internal/compiler; a step that reads from the cluster or writes to it is a type of its own, with
 // the clients that it needs and what it has to remember. Nothing here knows any kind of resource.
+//
+// With RolloutPolicies, a change takes this way: catalogCompiler.revise compiles what each revision in use gives to nodes; rolloutPlanner.plan
+// observes nodes, and has [rollout.Aim] and [rollout.Next] decide; rollouts.writeAll writes that to the statuses of policies; assigner.assign
+// gives each node a revision by these; and decide and the publisher go on as they do without policies.
 package controllers
 
 import (
@@ -28,6 +32,7 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/externalkinds"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
 	"github.com/fettle-dev/fettle/internal/fleet/limits"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 	"github.com/fettle-dev/fettle/internal/fleet/sources"
 	"github.com/fettle-dev/fettle/internal/fleet/traces"
 	"github.com/fettle-dev/fettle/internal/resource"
@@ -210,17 +215,17 @@ func (r *Reconciler) update(ctx context.Context, sc *scope, due bool, all *resul
 			return err
 		}
 	}
-	paced := r.desired.paced
+	assigned := r.desired.assignments
 	if !sc.uninstall.inProgress() {
 		next, wait, err := r.rollouts.advance(ctx, sc, specs, compiled, r.desired.marks)
 		all.add(wait, err)
-		paced = next
+		assigned = next
 	}
-	if !due && paced.sameAs(r.desired.paced) && !paced.outstanding(specs, r.desired.holds) {
-		r.desired.paced = paced // nodes may wait for another reason
+	if !due && assigned.sameAs(r.desired.assignments) && !assigned.outstanding(specs, r.desired.holds) {
+		r.desired.assignments = assigned // nodes may wait for another reason
 		return nil
 	}
-	unpublished = r.publisher.publish(ctx, sc, r.decide(sc, specs, compiled, paced))
+	unpublished = r.publisher.publish(ctx, sc, r.decide(sc, specs, compiled, assigned))
 	all.add(0, unpublished)
 	return nil
 }
@@ -228,8 +233,10 @@ func (r *Reconciler) update(ctx context.Context, sc *scope, due bool, all *resul
 // A scope is what a reconciliation begins with. Nothing of it changes afterwards.
 type scope struct {
 	*snapshot
-	disabled  *v1alpha1.Disabled // of the Fleet as it was last seen, nil if it disables nothing
-	uninstall uninstall
+	policySet  *policies.Set                 // of the snapshot's policies
+	selections map[string]policies.Selection // of nodes by policies, by node
+	disabled   *v1alpha1.Disabled            // of the Fleet as it was last seen, nil if it disables nothing
+	uninstall  uninstall
 }
 
 // gather reads the cluster. Policies have the status that this manager has written last, which the cache may lack. While the resources of
@@ -240,10 +247,11 @@ func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
 		return nil, err
 	}
 	s.policies = r.rollouts.newest(s.policies)
-	sc := &scope{snapshot: s, disabled: r.fleetStatus.observe(s.fleet)}
+	sc := &scope{snapshot: s, policySet: policies.New(s.policies), disabled: r.fleetStatus.observe(s.fleet)}
 	if s.external.Syncing > 0 {
 		return sc, nil
 	}
+	sc.selections = selectionsOf(s.nodes, sc.policySet)
 	missing := r.publisher.specs.observe(s)
 	sc.uninstall, err = r.definitions.check(ctx, s, missing || r.desired.vanished(s))
 	return sc, err
@@ -251,8 +259,8 @@ func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
 
 // decide decides what is published of a compilation, given the newest known specs of all NodeCatalogs, and notes what the next
 // reconciliation continues. Nothing is published, and nothing decided, while Fettle is being uninstalled.
-func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation, paced paced) decision {
-	decided := decision{desired: desired{compiled, paced, r.desired.holds}}
+func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation, assigned assignments) decision {
+	decided := decision{desired: desired{compiled, assigned, r.desired.holds}}
 	if !sc.uninstall.inProgress() {
 		decided = decide(sc, specs, decided.desired, history{r.clock.Now(), r.maxPercent, r.desired.holds, r.publisher.refusals})
 		r.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})

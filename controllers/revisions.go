@@ -13,7 +13,6 @@ import (
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/compiler"
-	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 )
 
 // revised are the revisions of a compilation, while there are RolloutPolicies. The zero value has none.
@@ -52,7 +51,7 @@ func (c *compilation) covers(sc *scope, specs map[string]spec) bool {
 	if c == nil {
 		return false
 	}
-	for revision, nodes := range neededRevisions(sc, specs, policies.New(sc.policies), c.newest.Name) {
+	for revision, nodes := range neededRevisions(sc, specs, c.newest.Name) {
 		assigned, compiled := c.assigned[revision]
 		if !compiled || c.stored[revision] != nil && slices.ContainsFunc(nodes, func(name string) bool { return assigned[name] == nil }) {
 			return false
@@ -63,17 +62,16 @@ func (c *compilation) covers(sc *scope, specs map[string]spec) bool {
 
 // neededRevisions returns the nodes for which revisions other than the newest have to be assigned, by revision: what their policies roll
 // out or have rolled out, and what the nodes have.
-func neededRevisions(sc *scope, specs map[string]spec, set *policies.Set, newest string) map[string][]string {
+func neededRevisions(sc *scope, specs map[string]spec, newest string) map[string][]string {
 	needed, ofPolicy := map[string][]string{}, map[string][]string{}
-	for name, node := range sc.nodes {
-		policy, conflict := set.Of(node.Labels)
-		if policy == "" && len(conflict) == 0 {
+	for name, is := range sc.selections {
+		if is.Policy == "" && len(is.Conflict) == 0 {
 			continue
 		}
-		revisions, known := ofPolicy[policy]
+		revisions, known := ofPolicy[is.Policy]
 		if !known {
-			revisions = sc.revisionsOf(policy, set, newest)
-			ofPolicy[policy] = revisions
+			revisions = sc.revisionsOf(is.Policy, newest)
+			ofPolicy[is.Policy] = revisions
 		}
 		if has := specs[name].Rollout; has != nil && has.Revision != newest && !slices.Contains(revisions, has.Revision) {
 			needed[has.Revision] = append(needed[has.Revision], name)
@@ -86,11 +84,11 @@ func neededRevisions(sc *scope, specs map[string]spec, set *policies.Set, newest
 }
 
 // revisionsOf returns the revisions that the nodes of a policy may get, without the newest.
-func (sc *scope) revisionsOf(policy string, set *policies.Set, newest string) []string {
-	all := []string{set.Base(newest)}
+func (sc *scope) revisionsOf(policy, newest string) []string {
+	all := []string{sc.policySet.Base(newest)}
 	for _, p := range sc.policies {
 		if p.Name == policy {
-			all = append(all, p.Status.Stable, p.Status.Target, set.Aim(policy, newest, sc.hasRevision).Revision)
+			all = append(all, p.Status.Stable, p.Status.Target, sc.policySet.Aim(policy, newest, sc.hasRevision).Revision)
 		}
 	}
 	slices.Sort(all)
@@ -204,19 +202,14 @@ func (s *revisionStore) cut(ctx context.Context, sc *scope, r compiler.Stored) e
 		return nil
 	}
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Catalogs)), func(name string) bool { return sc.catalogs[name] != nil })
-	errs := each(len(missing), func(i int) error { return s.create(ctx, r.Catalogs[missing[i]]) })
+	errs := each(len(missing), func(i int) error { return createHashed(ctx, s.client, r.Catalogs[missing[i]]) })
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cannot create the Catalogs of CatalogRevision %s: %w", r.Name, err)
 	}
 	for _, o := range slices.Backward(r.Revisions) {
-		if err := s.create(ctx, o); err != nil {
+		if err := createHashed(ctx, s.client, o); err != nil {
 			return fmt.Errorf("cannot create CatalogRevision %s: %w", o.Name, err)
 		}
 	}
 	return nil
-}
-
-// create accepts an object that exists: its name is the hash of its content.
-func (s *revisionStore) create(ctx context.Context, o client.Object) error {
-	return client.IgnoreAlreadyExists(s.client.Create(ctx, o.DeepCopyObject().(client.Object)))
 }

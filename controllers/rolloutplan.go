@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/heartbeat"
@@ -37,15 +39,18 @@ type policyPlan struct {
 }
 
 // plan plans for each policy, in the same order. It writes nothing.
-func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, held map[string]*v1alpha1.Held, now time.Time) []policyPlan {
+func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compilation, held map[string]*v1alpha1.Held, now time.Time) []policyPlan {
 	p.edits.observe(compiled.newest.Name, now)
-	set := policies.New(all)
-	members := membersOf(sc, compiled, set)
-	trackers := make(map[string]*rollout.Tracker, len(all))
-	plans := make([]policyPlan, len(all))
-	for i, policy := range all {
+	members := membersOf(sc, compiled)
+	trackers := make(map[string]*rollout.Tracker, len(sc.policies))
+	plans := make([]policyPlan, len(sc.policies))
+	for i, policy := range sc.policies {
 		trackers[policy.Name] = cmp.Or(p.trackers[policy.Name], &rollout.Tracker{})
-		s := policyScope{scope: sc, compiled: compiled, specs: specs, set: set, policy: policy, members: members[policy.Name], tracker: trackers[policy.Name], held: held, now: now}
+		s := policyScope{
+			scope: sc, compiled: compiled, specs: specs, policy: policy, limits: rollout.PolicyOf(policy.Spec),
+			members: members[policy.Name], tracker: trackers[policy.Name], held: held, now: now,
+		}
+		s.limits.Soak = max(s.limits.Soak, p.leastSoak)
 		plans[i] = s.plan(p)
 	}
 	p.trackers = trackers
@@ -60,23 +65,19 @@ type members struct {
 }
 
 // membersOf returns the members of each policy.
-func membersOf(sc *scope, compiled *compilation, set *policies.Set) map[string]members {
+func membersOf(sc *scope, compiled *compilation) map[string]members {
 	all := map[string]members{}
 	for _, name := range slices.Sorted(maps.Keys(compiled.Nodes)) {
-		node := sc.nodes[name]
-		if node == nil {
-			continue
-		}
-		policy, conflict := set.Of(node.Labels)
-		if policy != "" {
-			m := all[policy]
+		is := sc.selections[name]
+		if is.Policy != "" {
+			m := all[is.Policy]
 			m.nodes = append(m.nodes, name)
-			all[policy] = m
+			all[is.Policy] = m
 		}
-		for _, one := range conflict {
+		for _, one := range is.Conflict {
 			m := all[one]
 			m.conflicts = append(m.conflicts, name)
-			for _, other := range conflict {
+			for _, other := range is.Conflict {
 				if other != one && !slices.Contains(m.conflictWith, other) {
 					m.conflictWith = append(m.conflictWith, other)
 				}
@@ -87,13 +88,25 @@ func membersOf(sc *scope, compiled *compilation, set *policies.Set) map[string]m
 	return all
 }
 
+// selectionsOf returns which policies select each node.
+func selectionsOf(nodes map[string]*corev1.Node, set *policies.Set) map[string]policies.Selection {
+	if set.Empty() {
+		return nil
+	}
+	all := make(map[string]policies.Selection, len(nodes))
+	for name, node := range nodes {
+		all[name] = set.Select(node.Labels)
+	}
+	return all
+}
+
 // A policyScope is what the plan of one policy is made from.
 type policyScope struct {
 	*scope
 	compiled *compilation
 	specs    map[string]spec
-	set      *policies.Set
 	policy   *v1alpha1.RolloutPolicy
+	limits   rollout.Policy
 	members  members
 	tracker  *rollout.Tracker
 	held     map[string]*v1alpha1.Held // by node
@@ -102,52 +115,73 @@ type policyScope struct {
 
 // plan decides what is rolled out, and which nodes are admitted.
 func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
-	name, newest := s.policy.Name, s.compiled.newest.Name
-	pace, stop, aim := rollout.PolicyOf(s.policy.Spec), s.set.Stop(name, s.now), s.set.Aim(name, newest, s.known)
-	pace.Soak = max(pace.Soak, p.leastSoak)
-	next := policyPlan{policy: s.policy}
-	state := rollout.StateOf(s.policy.Status)
-	state, next.retried = s.retry(state)
-	var wait limits.Wait
-	settles := p.edits.left(s.now)
+	state, retried := s.retry(rollout.StateOf(s.policy.Status))
+	stop, aim := s.policySet.Stop(s.policy.Name, s.now), s.policySet.Aim(s.policy.Name, s.compiled.newest.Name, s.known)
+	state, wait := s.aim(state, aim, stop, p.edits.left(s.now))
+	stop = s.stopWith(state, stop)
+	nodes := s.observe(p, state)
+	decided := rollout.Next(rollout.Input{
+		Policy: s.limits, State: state, Nodes: nodes, Stopped: stop.Stops(),
+		Unknown: stop.Reason == v1alpha1.ReasonInvalidPolicy || len(s.members.conflicts) > 0, Now: s.now,
+	})
+	wait.Add(decided.Wake)
+	if decided.Completed { // what comes after it may begin, also in other policies
+		wait.Add(limits.Debounce)
+	}
+	next := policyPlan{
+		policy: s.policy, status: s.status(decided, stop, aim), halted: decided.Halted, retried: retried,
+		unused: s.missedWindow(decided.State, nodes, p.edits.since), wake: time.Duration(wait),
+	}
+	if next.status.Started != nil {
+		next.age = s.now.Sub(next.status.Started.Time)
+	}
+	return next
+}
+
+// aim returns the state with its goal, and when that may change though nothing happens. settles is how long edits still settle.
+func (s *policyScope) aim(state rollout.State, aim policies.Aim, stop policies.Stop, settles time.Duration) (rollout.State, limits.Wait) {
 	if aim.Pinned { // a person decided, and no edit
 		settles = 0
 	}
+	newest := s.compiled.newest.Name
 	state = rollout.Aim(state, rollout.Wanted{
-		Revision: aim.Revision, Newest: newest, Base: s.set.Base(newest), Settled: settles <= 0, Stopped: stop.Stops(), Touches: s.touches(state, aim.Revision), Policy: pace,
+		Revision: aim.Revision, Newest: newest, Base: s.policySet.Base(newest), Settled: settles <= 0,
+		Stopped: stop.Stops(), Touches: s.touches(state, aim.Revision), Policy: s.limits,
 	}, s.now)
+	var wait limits.Wait
 	if state.Pending != "" && settles > 0 {
 		wait.Add(settles)
 	}
 	if !stop.Until.IsZero() {
 		wait.Add(max(stop.Until.Sub(s.now), limits.Debounce))
 	}
-	if s.returns(state) {
-		stop = s.set.StopReturn(name)
-	}
-	if goal := state.Goal(); !s.known(goal) {
-		stop = policies.Stop{Reason: v1alpha1.ReasonInvalidPolicy, Stalled: true, Message: fmt.Sprintf(
+	return state, wait
+}
+
+// stopWith returns why no node is admitted in a state, given why none is that changes: windows and gates hold up no return, and a revision
+// that is gone holds up everything.
+func (s *policyScope) stopWith(state rollout.State, stop policies.Stop) policies.Stop {
+	switch goal := state.Goal(); {
+	case !s.known(goal):
+		return policies.Stop{Reason: v1alpha1.ReasonInvalidPolicy, Stalled: true, Message: fmt.Sprintf(
 			"CatalogRevision %s is gone, or one of its Catalogs, so nodes keep what they have: restore it, or change a resource, which makes another revision", goal)}
+	case s.returns(state):
+		return s.policySet.StopReturn(s.policy.Name)
 	}
-	nodes := s.observe(p, pace, state)
-	decided := rollout.Next(rollout.Input{Policy: pace, State: state, Nodes: nodes, Stopped: stop.Stops(), Unknown: stop.Reason == v1alpha1.ReasonInvalidPolicy || len(s.members.conflicts) > 0, Now: s.now})
-	wait.Add(decided.Wake)
-	if decided.Completed { // what comes after it may begin, also in other policies
-		wait.Add(limits.Debounce)
-	}
-	next.status = *s.policy.Status.DeepCopy()
-	decided.State.Apply(&next.status)
-	next.status.ObservedGeneration, next.status.Samples = s.policy.Generation, decided.Samples
-	next.status.Conditions = policies.Conditions(policies.Outcome{
-		Policy: name, Status: next.status, Generation: s.policy.Generation, Stop: stop, Waits: aim.Waits, Aim: aim.Revision, Newest: newest,
-		Halted: decided.Halted, MaxFailed: pace.MaxFailedOf(int(next.status.Nodes.Admitted)), Unproven: decided.Unproven,
+	return stop
+}
+
+// status returns the status of the policy after a decision.
+func (s *policyScope) status(decided rollout.Decision, stop policies.Stop, aim policies.Aim) v1alpha1.RolloutPolicyStatus {
+	is := *s.policy.Status.DeepCopy()
+	decided.State.Apply(&is)
+	is.ObservedGeneration, is.Samples = s.policy.Generation, decided.Samples
+	is.Conditions = policies.Conditions(policies.Outcome{
+		Policy: s.policy.Name, Status: is, Generation: s.policy.Generation, Stop: stop, Waits: aim.Waits, Aim: aim.Revision, Newest: s.compiled.newest.Name,
+		Halted: decided.Halted, MaxFailed: s.limits.MaxFailedOf(int(is.Nodes.Admitted)), Unproven: decided.Unproven,
 		Conflicts: s.members.conflicts, ConflictWith: s.members.conflictWith, Now: s.now,
 	})
-	next.unused = s.missedWindow(decided.State, nodes, p.edits.since)
-	if next.halted, next.wake = decided.Halted, time.Duration(wait); next.status.Started != nil {
-		next.age = s.now.Sub(next.status.Started.Time)
-	}
-	return next
+	return is
 }
 
 // missedWindow reports whether the last window of the policy passed without a node that was admitted, although a revision waited for nodes.
@@ -169,7 +203,7 @@ func (s *policyScope) missedWindow(state rollout.State, nodes []rollout.Node, co
 			admitted = node.Since
 		}
 	}
-	return s.set.WindowUnused(s.policy.Name, waiting, admitted, s.now)
+	return s.policySet.WindowUnused(s.policy.Name, waiting, admitted, s.now)
 }
 
 // returns reports whether nodes go back: from a target to the stable revision, or to a completed one that somebody has pinned.
@@ -212,11 +246,14 @@ func (s *policyScope) retry(state rollout.State) (rollout.State, []string) {
 }
 
 // observe returns the nodes of the policy as its decision sees them.
-func (s *policyScope) observe(p *rolloutPlanner, pace rollout.Policy, state rollout.State) []rollout.Node {
-	o := observer{policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, held: s.held, state: state, differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{}}
+func (s *policyScope) observe(p *rolloutPlanner, state rollout.State) []rollout.Node {
+	o := observer{
+		policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, state: state,
+		differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{},
+	}
 	all := make([]rollout.Node, 0, len(s.members.nodes))
 	for _, name := range s.members.nodes {
-		all = append(all, s.tracker.Observe(o.node(name), pace, s.now))
+		all = append(all, s.tracker.Observe(o.node(name), s.limits, s.now))
 	}
 	s.tracker.Retain(func(name string) bool { _, found := slices.BinarySearch(s.members.nodes, name); return found })
 	return all

@@ -8,7 +8,7 @@ import (
 
 // rolloutsOf returns the rollout that each resource waits for on some nodes. One that needs a person comes before others, and then the one
 // that most nodes wait for.
-func rolloutsOf(nodes map[string]node, p paced) map[v1alpha1.ResourceRef]*conditions.Rollout {
+func rolloutsOf(nodes map[string]node, assigned assignments) map[v1alpha1.ResourceRef]*conditions.Rollout {
 	waiting := map[*nodestatus.Waiting]int{}
 	for _, n := range nodes {
 		if n.Waiting != nil {
@@ -24,7 +24,7 @@ func rolloutsOf(nodes map[string]node, p paced) map[v1alpha1.ResourceRef]*condit
 		for _, ref := range w.Changed {
 			k := key{ref, w.Policy}
 			if all[k] == nil {
-				all[k] = p.rollout(w.Policy)
+				all[k] = assigned.rollout(w.Policy)
 			}
 			all[k].Nodes += count
 		}

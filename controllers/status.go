@@ -79,7 +79,7 @@ func planStatuses(sc *scope, d desired, nodes map[string]node, records *drift.Re
 			fleetCounts.Waiting++
 		}
 	}
-	deselected, rollouts := planDeselected(sc, d, nodes), rolloutsOf(nodes, d.paced)
+	deselected, rollouts := planDeselected(sc, d, nodes), rolloutsOf(nodes, d.assignments)
 	heard := func(node string) bool { return !nodes[node].Silent }
 	for ref, o := range sc.live {
 		generation, compiled := d.generations[ref]

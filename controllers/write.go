@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -21,6 +22,11 @@ func each(n int, do func(int) error) []error {
 	errs := make([]error, n)
 	resource.Each(n, writers, func(i int) { errs[i] = do(i) })
 	return errs
+}
+
+// createHashed creates an object whose name is the hash of its content, unless it exists.
+func createHashed(ctx context.Context, c client.Client, o client.Object) error {
+	return client.IgnoreAlreadyExists(c.Create(ctx, o.DeepCopyObject().(client.Object)))
 }
 
 // isRejection reports whether the API server answered that it does not accept an object, in

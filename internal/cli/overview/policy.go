@@ -120,30 +120,13 @@ func (p Policy) Why() string {
 func waitsFor(p v1alpha1.RolloutPolicy, is Policy, all []v1alpha1.RolloutPolicy) string {
 	switch is.Reason {
 	case v1alpha1.ReasonWaitingForPolicy:
-		return text.List(incomplete(p, is.Newest(), all))
+		return text.List(setOf(all).YetToComplete(p.Name, is.Newest()))
 	case v1alpha1.ReasonWaitingForGate:
 		return "the condition " + text.List(unset(p))
 	case v1alpha1.ReasonWaitingForWindow:
 		return "its window: " + windowOf(p.Spec.Window)
 	}
 	return ""
-}
-
-// incomplete returns the policies of spec.after that have yet to complete a revision.
-func incomplete(p v1alpha1.RolloutPolicy, revision string, all []v1alpha1.RolloutPolicy) (names []string) {
-	for _, name := range p.Spec.After {
-		done := slices.ContainsFunc(all, func(o v1alpha1.RolloutPolicy) bool { return o.Name == name && completed(o.Status, revision) })
-		if !done {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func completed(s v1alpha1.RolloutPolicyStatus, revision string) bool {
-	return s.Stable == revision && s.Target == "" || slices.ContainsFunc(s.History, func(r v1alpha1.RolloutRecord) bool {
-		return r.Revision == revision && r.Outcome == v1alpha1.RolloutCompleted
-	})
 }
 
 // unset returns the gates that are absent or Unknown.

@@ -55,12 +55,16 @@ func (p *Plan) PassThrough(all []v1alpha1.RolloutPolicy, nodes map[string]map[st
 	if missing := p.Nodes.Affected - len(named); missing > 0 && len(all) > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("the stages of RolloutPolicies lack %d affected nodes, which the plan has no time to name: use a longer --timeout", missing))
 	}
-	set := make([]*v1alpha1.RolloutPolicy, len(all))
-	for i := range all {
-		set[i] = &all[i]
-	}
-	stages := policies.New(set).Stages(nodes, func(node string) bool { return named[node] }, now)
+	stages := setOf(all).Stages(nodes, func(node string) bool { return named[node] }, now)
 	p.RolloutPolicies = append([]policies.Stage{}, passed(stages)...)
+}
+
+func setOf(all []v1alpha1.RolloutPolicy) *policies.Set {
+	pointers := make([]*v1alpha1.RolloutPolicy, len(all))
+	for i := range all {
+		pointers[i] = &all[i]
+	}
+	return policies.New(pointers)
 }
 
 // passed returns the stages with affected nodes, and those that come before one of them.

@@ -4,15 +4,15 @@ import "math"
 
 // room returns how many further nodes may get the goal.
 func (r *roster) room() int {
-	return max(0, min(r.growth()-r.admitted(), r.Policy.MaxInFlightOf(r.affected)-r.count[inFlight]))
+	return max(0, min(r.maxAdmitted()-r.admitted(), r.Policy.MaxInFlightOf(r.affected)-r.count[inFlight]))
 }
 
-// growth returns how many nodes may be admitted. A revision that the policy has completed before is proven.
-func (r *roster) growth() int {
+// maxAdmitted returns how many nodes may be admitted. A revision that the policy has completed before is proven.
+func (r *roster) maxAdmitted() int {
 	if r.State.Completed(r.State.Goal()) {
 		return math.MaxInt
 	}
-	return max(r.Policy.FirstOf(r.affected)+r.failedNodes(), 4*r.count[proven])
+	return r.Policy.MaxAdmittedOf(r.affected, r.count[proven], r.failedNodes())
 }
 
 // admit returns the nodes that get the goal now.

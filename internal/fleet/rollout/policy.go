@@ -54,6 +54,22 @@ func (p Policy) MaxInFlightOf(affected int) int {
 	return limit
 }
 
+// growth is how many nodes may be admitted for each that has proven the goal.
+const growth = 4
+
+// MaxAdmittedOf returns how many of some affected nodes may be admitted, given how many have proven the goal or failed with it.
+func (p Policy) MaxAdmittedOf(affected, proven, failed int) int {
+	return max(p.FirstOf(affected)+failed, growth*proven)
+}
+
+// Waves returns how often further nodes are admitted until all affected ones are, if each time all prove the goal at the same time.
+func (p Policy) Waves(affected int) (waves int) {
+	for proven := 0; proven < affected; waves++ {
+		proven += min(p.MaxAdmittedOf(affected, proven, 0)-proven, p.MaxInFlightOf(affected), affected-proven)
+	}
+	return waves
+}
+
 // MaxFailedOf returns how many of some admitted nodes may fail before the rollout halts.
 func (p Policy) MaxFailedOf(admitted int) int { return scaled(p.MaxFailed, admitted, false) }
 

@@ -62,7 +62,12 @@ func (s State) Goal() string {
 
 // Completed reports whether the policy has completed a revision before.
 func (s State) Completed(revision string) bool {
-	return revision == s.Stable || slices.ContainsFunc(s.History, func(r v1alpha1.RolloutRecord) bool {
+	return revision == s.Stable || Completed(s.History, revision)
+}
+
+// Completed reports whether a history has a completed rollout of a revision.
+func Completed(history []v1alpha1.RolloutRecord, revision string) bool {
+	return slices.ContainsFunc(history, func(r v1alpha1.RolloutRecord) bool {
 		return r.Revision == revision && r.Outcome == v1alpha1.RolloutCompleted
 	})
 }

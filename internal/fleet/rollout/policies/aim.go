@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -65,7 +66,14 @@ func (p *policy) alternatives() string {
 	return fmt.Sprintf("history has %s: name one of these, or remove spec.revision", text.List(names))
 }
 
-// yetToComplete returns the names in spec.after of policies that have not completed a revision, or don't exist.
+// YetToComplete returns the names, sorted, in spec.after of a policy that have not completed a revision, or don't exist.
+func (s *Set) YetToComplete(name, revision string) []string {
+	if p := s.named[name]; p != nil {
+		return s.yetToComplete(p, revision)
+	}
+	return nil
+}
+
 func (s *Set) yetToComplete(p *policy, revision string) (missing []string) {
 	for _, name := range p.Spec.After {
 		if before := s.named[name]; before == nil || !before.isDoneWith(revision) {
@@ -78,12 +86,7 @@ func (s *Set) yetToComplete(p *policy, revision string) (missing []string) {
 
 // isDoneWith reports whether a policy has completed a revision. One that it got without a rollout, and is leaving, does not count.
 func (p *policy) isDoneWith(revision string) bool {
-	if p.Status.Stable == revision && p.Status.Target == "" {
-		return true
-	}
-	return slices.ContainsFunc(p.Status.History, func(r v1alpha1.RolloutRecord) bool {
-		return r.Revision == revision && r.Outcome == v1alpha1.RolloutCompleted
-	})
+	return p.Status.Stable == revision && p.Status.Target == "" || rollout.Completed(p.Status.History, revision)
 }
 
 // behind returns the revision that a policy may roll out while the newest has yet to be completed by others. It never returns to one

@@ -61,10 +61,17 @@ func parse(object *v1alpha1.RolloutPolicy) *policy {
 // Empty reports whether there is no policy, so that changes reach all nodes at once.
 func (s *Set) Empty() bool { return len(s.sorted) == 0 }
 
-// Of returns the policy that takes a node with these labels, "" for none. If several select it, conflict has their names, without
-// the policy named default, which gives way to others. Such a node is moved by no policy, and keeps what it has. Neither is a node
-// that only a policy with an invalid nodeSelector could have selected; conflict names that policy.
-func (s *Set) Of(nodeLabels map[string]string) (name string, conflict []string) {
+// A Selection is which policies select a node. The zero value says that none does: the node gets changes at once.
+type Selection struct {
+	// Policy takes the node, "" for none.
+	Policy string
+	// Conflict names the policies of which none moves the node, which keeps what it has: several that select it, without the one named
+	// default, which gives way to others; or those that might, because their nodeSelector is invalid. They are sorted.
+	Conflict []string
+}
+
+// Select returns which policies select a node with these labels.
+func (s *Set) Select(nodeLabels map[string]string) Selection {
 	var selecting, invalid []string
 	for _, p := range s.sorted {
 		switch {
@@ -77,13 +84,13 @@ func (s *Set) Of(nodeLabels map[string]string) (name string, conflict []string) 
 	}
 	switch {
 	case len(selecting) == 1:
-		return selecting[0], nil
+		return Selection{Policy: selecting[0]}
 	case len(selecting) > 1:
-		return "", selecting
+		return Selection{Conflict: selecting}
 	case len(invalid) > 0:
-		return "", invalid
+		return Selection{Conflict: invalid}
 	case s.named[v1alpha1.DefaultRolloutPolicy] != nil:
-		return v1alpha1.DefaultRolloutPolicy, nil
+		return Selection{Policy: v1alpha1.DefaultRolloutPolicy}
 	}
-	return "", nil
+	return Selection{}
 }

@@ -39,9 +39,9 @@ func TestPolicyOfANode(t *testing.T) {
 			for name, spec := range tt.policies {
 				all = append(all, newPolicy(t, name, spec))
 			}
-			policy, conflict := policies.New(all).Of(map[string]string{"tier": "web"})
-			if policy != tt.policy || !slices.Equal(conflict, tt.conflict) {
-				t.Errorf("got %q, conflict %q", policy, conflict)
+			is := policies.New(all).Select(map[string]string{"tier": "web"})
+			if is.Policy != tt.policy || !slices.Equal(is.Conflict, tt.conflict) {
+				t.Errorf("got %+v", is)
 			}
 		})
 	}
@@ -101,15 +101,14 @@ func TestLawsOfSets(t *testing.T) {
 			checkOrder(t, set, order, p)
 		}
 		tier := map[string]string{"tier": fmt.Sprint("p", r.IntN(5))}
-		name, conflict := set.Of(tier)
-		if name != "" && len(conflict) > 0 || name != "" && !slices.Contains(order, name) {
-			t.Fatalf("node with %v: policy %q, conflict %q", tier, name, conflict)
+		is := set.Select(tier)
+		if is.Policy != "" && (len(is.Conflict) > 0 || !slices.Contains(order, is.Policy)) {
+			t.Fatalf("node with %v: %+v", tier, is)
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		again := policies.New(all)
-		otherName, otherConflict := again.Of(tier)
-		if diff := cmp.Diff(order, again.Order()); diff != "" || otherName != name || !slices.Equal(conflict, otherConflict) {
-			t.Fatalf("shuffled policies differ: %s; %q, %q", diff, otherName, otherConflict)
+		if diff := cmp.Diff(order, again.Order()) + cmp.Diff(is, again.Select(tier)); diff != "" {
+			t.Fatalf("shuffled policies differ: %s", diff)
 		}
 	}
 }

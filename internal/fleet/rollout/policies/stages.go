@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -36,12 +36,12 @@ type Stage struct {
 func (s *Set) Stages(nodes map[string]map[string]string, affected func(node string) bool, now time.Time) []Stage {
 	stages, conflicting := map[string]Stage{}, Stage{Waits: "several policies select these nodes: they are not changed"}
 	for name, nodeLabels := range nodes {
-		policy, conflict := s.Of(nodeLabels)
-		if len(conflict) > 0 {
+		is := s.Select(nodeLabels)
+		if len(is.Conflict) > 0 {
 			conflicting = conflicting.with(affected(name))
 			continue
 		}
-		stages[policy] = stages[policy].with(affected(name))
+		stages[is.Policy] = stages[is.Policy].with(affected(name))
 	}
 	var all []Stage
 	if free := stages[""]; free.Nodes > 0 {
@@ -69,43 +69,11 @@ func (s Stage) with(affected bool) Stage {
 // complete adds what the spec of a policy says about a stage.
 func (p *policy) complete(s Stage, now time.Time) Stage {
 	s.Policy, s.After = p.Name, slices.Sorted(slices.Values(p.Spec.After))
-	s.Waves = p.waves(s.Affected)
-	soak := defaultSoak
-	if p.Spec.Soak != nil {
-		soak = p.Spec.Soak.Duration
-	}
-	s.AtLeast.Duration = time.Duration(s.Waves) * soak
+	limits := rollout.PolicyOf(p.Spec)
+	s.Waves = limits.Waves(s.Affected)
+	s.AtLeast.Duration = time.Duration(s.Waves) * limits.Soak
 	s.Waits = strings.Join(p.obstacles(now), "; ")
 	return s
-}
-
-// Defaults of a spec.
-const (
-	defaultSoak        = 2 * time.Minute
-	defaultMaxInFlight = "25%"
-	growth             = 4 // nodes that may be admitted for each that has proven the change
-)
-
-// waves returns in how many steps a change reaches n nodes if none fails.
-func (p *policy) waves(n int) (count int) {
-	first := scaled(p.Spec.First, intstr.FromInt32(1), n)
-	most := scaled(p.Spec.MaxInFlight, intstr.FromString(defaultMaxInFlight), n)
-	if p.Spec.MaxInFlight == nil {
-		most = max(most, first)
-	}
-	for proven := 0; proven < n; count++ {
-		proven += min(max(first, growth*proven)-proven, most, n-proven)
-	}
-	return count
-}
-
-// scaled is a number of nodes, or a percentage of n, rounded up; at least 1.
-func scaled(value *intstr.IntOrString, otherwise intstr.IntOrString, n int) int {
-	number, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(value, otherwise), n, true)
-	if err != nil {
-		return 1
-	}
-	return max(number, 1)
 }
 
 // obstacles are what may delay a change in a policy, besides other policies.

@@ -54,40 +54,47 @@ type writtenPolicy struct {
 // advance brings the statuses of all policies up to date, and returns which revision each node is to have, and when to come back. A node
 // gets the target only once the status of its policy says so in the cluster: what another manager does at the same time fails there. held has
 // the nodes whose updates are held.
-func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec, compiled *compilation, held map[string]*v1alpha1.Held) (paced, time.Duration, error) {
+func (r *rollouts) advance(ctx context.Context, sc *scope, specs map[string]spec, compiled *compilation, held map[string]*v1alpha1.Held) (assignments, time.Duration, error) {
 	if len(sc.policies) == 0 || compiled == nil || compiled.newest.Name == "" {
 		r.written, r.current = nil, r.current && compiled != nil
 		r.metrics.setRollouts(nil)
-		return paced{}, 0, nil
+		return assignments{}, 0, nil
 	}
-	var wait limits.Wait
-	var plans []policyPlan
-	all := slices.Clone(sc.policies)
 	current, err := r.catchUp(ctx, sc, specs)
+	updated, wait := slices.Clone(sc.policies), limits.Wait(0)
+	var plans []policyPlan
 	if current {
-		plans = r.planner.plan(sc, specs, compiled, all, held, r.clock.Now())
+		plans = r.planner.plan(sc, specs, compiled, held, r.clock.Now())
 		r.metrics.setRollouts(plans)
-		errs := []error{err}
-		for i := range plans {
-			err := r.storeNewest(ctx, sc, compiled, &plans[i])
-			if err == nil {
-				var after time.Duration
-				after, err = r.write(ctx, &plans[i])
-				wait.Add(after)
-			}
-			wait.Add(plans[i].wake)
-			errs = append(errs, err)
-			all[i] = plans[i].policy
-		}
-		err = errors.Join(errs...)
+		wait, err = r.writeAll(ctx, sc, compiled, plans)
 	} else {
 		wait.Add(limits.Debounce)
 	}
-	next := pace(sc, specs, compiled, all, r.ours, r.clock.Now())
+	for i := range plans {
+		updated[i] = plans[i].policy
+	}
+	a := assigner{scope: sc, specs: specs, compiled: compiled, admits: r.ours, waits: newWaits(sc, compiled), now: r.clock.Now()}
+	next := a.assign(updated)
 	for _, p := range plans {
 		next.conditions[p.policy.Name] = p.status.Conditions // resources do not wait for the next write to say what holds them up
 	}
 	return next, time.Duration(wait), err
+}
+
+// writeAll carries out plans, and returns when the next ones are due.
+func (r *rollouts) writeAll(ctx context.Context, sc *scope, compiled *compilation, plans []policyPlan) (wait limits.Wait, err error) {
+	errs := make([]error, len(plans))
+	for i := range plans {
+		p := &plans[i]
+		wait.Add(p.wake)
+		if errs[i] = r.storeNewest(ctx, sc, compiled, p); errs[i] != nil {
+			continue
+		}
+		after, err := r.write(ctx, p)
+		wait.Add(after)
+		errs[i] = err
+	}
+	return wait, errors.Join(errs...)
 }
 
 // newest returns the policies with the newest known status: the cache may be behind a write.

@@ -15,23 +15,22 @@ import (
 	"github.com/fettle-dev/fettle/internal/fleet/contents"
 	"github.com/fettle-dev/fettle/internal/fleet/nodestatus"
 	"github.com/fettle-dev/fettle/internal/fleet/rollout"
-	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
-// paced is which revision each node is to have, as the statuses of the policies say. The zero value gives all nodes the newest.
-type paced struct {
-	atPace     map[string]pacedNode          // that a policy takes, or that several do
+// assignments are which revision each node is to have, as the statuses of the policies say. The zero value gives all nodes the newest.
+type assignments struct {
+	byNode     map[string]assignment         // of nodes that a policy takes, or that several do
 	conditions map[string][]metav1.Condition // of the policies, by name, also those that are written later
 }
 
 // rollout returns why nodes of a policy wait.
-func (p paced) rollout(policy string) *conditions.Rollout {
+func (a assignments) rollout(policy string) *conditions.Rollout {
 	r := &conditions.Rollout{Policy: policy, Reason: v1alpha1.ReasonRollingOut, Message: "it has yet to begin"}
-	if c := meta.FindStatusCondition(p.conditions[policy], v1alpha1.ConditionReady); explains(c) {
+	if c := meta.FindStatusCondition(a.conditions[policy], v1alpha1.ConditionReady); explains(c) {
 		r.Reason, r.Message = c.Reason, c.Message
 	}
-	r.Stalled = meta.IsStatusConditionTrue(p.conditions[policy], v1alpha1.ConditionStalled)
+	r.Stalled = meta.IsStatusConditionTrue(a.conditions[policy], v1alpha1.ConditionStalled)
 	return r
 }
 
@@ -40,8 +39,8 @@ func explains(c *metav1.Condition) bool {
 	return c != nil && (c.Status != metav1.ConditionTrue || c.Reason == v1alpha1.ReasonPinned)
 }
 
-// A pacedNode is what a node gets that a policy takes.
-type pacedNode struct {
+// An assignment is what a node gets that a policy takes.
+type assignment struct {
 	want    *compiler.NodeResult
 	base    *compiler.NodeResult  // what the revision that it has gives it now; the node itself causes the loss of everything else
 	rollout *v1alpha1.NodeRollout // to be written with want
@@ -49,12 +48,12 @@ type pacedNode struct {
 }
 
 // sameAs reports whether nodes are to have the same as before.
-func (p paced) sameAs(before paced) bool {
-	if len(p.atPace) != len(before.atPace) {
+func (a assignments) sameAs(before assignments) bool {
+	if len(a.byNode) != len(before.byNode) {
 		return false
 	}
-	for name, is := range p.atPace {
-		if was := before.atPace[name]; was.want == nil || was.want.Digest != is.want.Digest {
+	for name, is := range a.byNode {
+		if was := before.byNode[name]; was.want == nil || was.want.Digest != is.want.Digest {
 			return false
 		}
 	}
@@ -62,9 +61,9 @@ func (p paced) sameAs(before paced) bool {
 }
 
 // waiting returns why nodes are to have another revision than the newest.
-func (p paced) waiting(compiled *compilation) map[string]string {
+func (a assignments) waiting(compiled *compilation) map[string]string {
 	all := map[string]string{}
-	for name, is := range p.atPace {
+	for name, is := range a.byNode {
 		if newest := compiled.Nodes[name]; newest != nil && is.want.Digest != newest.Digest {
 			all[name] = is.revision()
 		}
@@ -73,16 +72,16 @@ func (p paced) waiting(compiled *compilation) map[string]string {
 }
 
 // revision is "still at revision 0123456789 by RolloutPolicy prod".
-func (n pacedNode) revision() string {
-	if n.rollout == nil {
+func (a assignment) revision() string {
+	if a.rollout == nil {
 		return "still at what it had when several RolloutPolicies selected it"
 	}
-	return fmt.Sprintf("still at revision %s by RolloutPolicy %s", v1alpha1.ShortRevision(n.rollout.Revision), n.rollout.Policy)
+	return fmt.Sprintf("still at revision %s by RolloutPolicy %s", v1alpha1.ShortRevision(a.rollout.Revision), a.rollout.Policy)
 }
 
 // outstanding reports whether nodes have yet to be given what they are to have, such as after a conflict with another writer.
-func (p paced) outstanding(specs map[string]spec, h holds) bool {
-	for name, is := range p.atPace {
+func (a assignments) outstanding(specs map[string]spec, h holds) bool {
+	for name, is := range a.byNode {
 		if specs[name].digest != is.want.Digest && h.marks[name] == nil {
 			return true
 		}
@@ -90,57 +89,62 @@ func (p paced) outstanding(specs map[string]spec, h holds) bool {
 	return false
 }
 
-// pace returns what nodes are to have by the statuses of their policies. Only policies for which admits is true move nodes.
-func pace(sc *scope, specs map[string]spec, compiled *compilation, all []*v1alpha1.RolloutPolicy, admits func(*v1alpha1.RolloutPolicy) bool, now time.Time) paced {
-	set := policies.New(all)
-	next := paced{atPace: map[string]pacedNode{}, conditions: map[string][]metav1.Condition{}}
-	waits := newWaits(sc, compiled)
+// An assigner assigns revisions to nodes by the statuses of policies.
+type assigner struct {
+	*scope
+	specs    map[string]spec
+	compiled *compilation
+	// admits reports whether a policy moves nodes.
+	admits func(*v1alpha1.RolloutPolicy) bool
+	waits  *waits
+	now    time.Time
+}
+
+// assign returns what nodes are to have by the statuses of all policies, which may be newer than those of the scope.
+func (a *assigner) assign(all []*v1alpha1.RolloutPolicy) assignments {
+	next := assignments{byNode: map[string]assignment{}, conditions: map[string][]metav1.Condition{}}
 	byName := map[string]*v1alpha1.RolloutPolicy{}
 	for _, policy := range all {
 		byName[policy.Name] = policy
 		next.conditions[policy.Name] = policy.Status.Conditions
 	}
-	for name := range compiled.Nodes {
-		node := sc.nodes[name]
-		if node == nil {
-			continue
-		}
-		taker, conflict := set.Of(node.Labels)
-		switch {
-		case taker != "":
-			next.atPace[name] = paceNode(sc, name, byName[taker], admits(byName[taker]), specs[name], compiled, waits, now)
-		case len(conflict) > 0:
-			next.atPace[name] = paceConflict(sc, name, conflict, specs[name], compiled, waits, set.Base(compiled.newest.Name))
+	for name := range a.compiled.Nodes {
+		switch is := a.selections[name]; {
+		case is.Policy != "":
+			next.byNode[name] = a.byPolicy(name, byName[is.Policy])
+		case len(is.Conflict) > 0:
+			next.byNode[name] = a.unmoved(name, is.Conflict)
 		}
 	}
 	return next
 }
 
-// paceNode gives a node what its revision gives it now, or the goal of its policy if it is being admitted.
-func paceNode(sc *scope, name string, policy *v1alpha1.RolloutPolicy, admits bool, has spec, compiled *compilation, waits *waits, now time.Time) pacedNode {
-	state := rollout.StateOf(policy.Status)
-	at, exists := locate(sc, name, state, has, compiled), sc.nodeCatalogs[name] != nil
-	is := pacedNode{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, now)}
-	if admits && exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil {
-		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), now)
+// byPolicy gives a node what its revision gives it now, or the goal of its policy if it is being admitted.
+func (a *assigner) byPolicy(name string, policy *v1alpha1.RolloutPolicy) assignment {
+	state, has, exists := rollout.StateOf(policy.Status), a.specs[name], a.nodeCatalogs[name] != nil
+	at := locate(a.scope, name, state, has, a.compiled)
+	is := assignment{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, a.now)}
+	if exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil && a.admits(policy) {
+		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), a.now)
 	}
 	is.rollout = withTypes(is.rollout, is.want)
-	is.waiting = waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, compiled.Nodes[name])
+	is.waiting = a.waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, a.compiled.Nodes[name])
 	return is
 }
 
-// paceConflict leaves a node as it is that several policies select.
-func paceConflict(sc *scope, name string, conflict []string, has spec, compiled *compilation, waits *waits, base string) pacedNode {
-	is := pacedNode{want: frozen(has), rollout: has.Rollout}
+// unmoved leaves a node as it is that none of several policies moves.
+func (a *assigner) unmoved(name string, conflict []string) assignment {
+	has := a.specs[name]
+	is := assignment{want: frozen(has), rollout: has.Rollout}
 	switch {
-	case sc.nodeCatalogs[name] == nil:
-		is.want = cmp.Or(compiled.result(base, name), compiled.Nodes[name])
-	case has.Rollout != nil && compiled.result(has.Rollout.Revision, name) != nil:
-		is.want = compiled.result(has.Rollout.Revision, name)
+	case a.nodeCatalogs[name] == nil:
+		is.want = cmp.Or(a.compiled.result(a.policySet.Base(a.compiled.newest.Name), name), a.compiled.Nodes[name])
+	case has.Rollout != nil && a.compiled.result(has.Rollout.Revision, name) != nil:
+		is.want = a.compiled.result(has.Rollout.Revision, name)
 	}
 	is.base, is.rollout = is.want, withTypes(is.rollout, is.want)
 	message := fmt.Sprintf("RolloutPolicies %s select it, so none moves it: let their nodeSelectors exclude each other", text.List(conflict))
-	is.waiting = waits.of(conflict[0], message, is.want, compiled.Nodes[name])
+	is.waiting = a.waits.of(conflict[0], message, is.want, a.compiled.Nodes[name])
 	return is
 }
 

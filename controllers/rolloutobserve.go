@@ -22,7 +22,6 @@ type observer struct {
 	*policyScope
 	heartbeats *heartbeat.Monitor
 	refusals   limits.Refusals
-	held       map[string]*v1alpha1.Held
 	state      rollout.State
 	differ     contents.Differ
 	groups     map[*v1alpha1.CatalogRef]string
