@@ -71,6 +71,7 @@ type rolloutFleet struct {
 	nodes     []string
 	breaks    func(node string, entries map[string]string) bool // nil for never
 	unchanged bool                                              // nothing changes that is compiled
+	busy      bool                                              // agents have yet to apply what they are given
 }
 
 // newRolloutFleet returns a fleet in sync of some nodes of the role web, which have a File, and a policy named default.
@@ -104,6 +105,9 @@ func (f *rolloutFleet) step(ctx context.Context, d time.Duration) (next time.Dur
 	} else {
 		next = f.reconcileAfter(ctx, d)
 	}
+	if f.busy {
+		return next
+	}
 	for _, name := range f.nodes {
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
 		if f.breaks != nil && f.breaks(name, entriesOf(ctx, name)) {
@@ -115,7 +119,43 @@ func (f *rolloutFleet) step(ctx context.Context, d time.Duration) (next time.Dur
 	return next
 }
 
-// having returns how many nodes have a text in their File.
+// steps reconciles so many times, half a minute apart.
+func (f *rolloutFleet) steps(ctx context.Context, n int) {
+	GinkgoHelper()
+	for range n {
+		f.step(ctx, 30*time.Second)
+	}
+}
+
+// until goes on until something is so, within a quarter of an hour, and returns when the next reconciliation is due.
+func (f *rolloutFleet) until(ctx context.Context, is func() bool) (next time.Duration) {
+	GinkgoHelper()
+	for range 90 {
+		if is() {
+			return next
+		}
+		next = f.step(ctx, 10*time.Second)
+	}
+	Fail(fmt.Sprintf("it has not come to that: %+v", policyStatus(ctx, "default")))
+	return 0
+}
+
+func (f *rolloutFleet) untilHaving(ctx context.Context, content string) {
+	GinkgoHelper()
+	f.until(ctx, func() bool { return len(f.having(ctx, content)) > 0 })
+}
+
+func (f *rolloutFleet) untilBegun(ctx context.Context) {
+	GinkgoHelper()
+	f.until(ctx, func() bool { return policyStatus(ctx, "default").Target != "" })
+}
+
+func (f *rolloutFleet) untilHalted(ctx context.Context) {
+	GinkgoHelper()
+	f.until(ctx, func() bool { return policyReady(ctx, "default") == "False RolloutHalted" })
+}
+
+// having returns the nodes that have a text in their File.
 func (f *rolloutFleet) having(ctx context.Context, content string) (nodes []string) {
 	GinkgoHelper()
 	for _, name := range f.nodes {
@@ -173,9 +213,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 8)
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for range 20 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 20)
 		broken := f.having(ctx, "bad")
 		Expect(broken).To(HaveLen(1))
 		Expect(policyReady(ctx, "default")).To(Equal("False RolloutHalted"))
@@ -184,9 +222,7 @@ var _ = Describe("A rollout", func() {
 		Expect(nodeCounts(ctx, "motd")).To(Equal(v1alpha1.NodeCounts{Selected: 8, Failed: 1, Pending: 7}))
 
 		editContent(ctx, "motd", "fixed")
-		for len(f.having(ctx, "fixed")) == 0 {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilHaving(ctx, "fixed")
 		Expect(f.having(ctx, "fixed")).To(Equal(broken))
 		f.finish(ctx, "default", "fixed")
 		Expect(f.having(ctx, "fixed")).To(HaveLen(8))
@@ -196,9 +232,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 3)
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for policyReady(ctx, "default") != "False RolloutHalted" {
-			f.step(ctx, 30*time.Second)
-		}
+		f.untilHalted(ctx)
 		editContent(ctx, "motd", "fixed")
 		f.step(ctx, time.Second)
 		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False RollingOut", "Reconciling=True RollingOut", "Stalled=False Settled"))
@@ -211,9 +245,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 4)
 		stable := policyStatus(ctx, "default").Stable
 		editContent(ctx, "motd", "second")
-		for len(f.having(ctx, "second")) == 0 {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilHaving(ctx, "second")
 		editContent(ctx, "motd", "hello\n")
 		f.finish(ctx, "default", "hello")
 		Expect(f.having(ctx, "hello")).To(HaveLen(4))
@@ -226,9 +258,7 @@ var _ = Describe("A rollout", func() {
 		f.finish(ctx, "default", "hello")
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for policyReady(ctx, "default") != "False RolloutHalted" {
-			f.step(ctx, 30*time.Second)
-		}
+		f.untilHalted(ctx)
 		create(ctx, node("joined", "web"))
 		f.step(ctx, 10*time.Second)
 		Expect(entriesOf(ctx, "joined")["File/motd"]).To(ContainSubstring("hello"))
@@ -245,9 +275,7 @@ var _ = Describe("A rollout", func() {
 	It("does not begin while it is paused, and begins when it is resumed", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 3, func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
 		editContent(ctx, "motd", "second")
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 		Expect(policyReady(ctx, "default")).To(Equal("False Paused"))
 		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False Paused", "Reconciling=True Paused"))
@@ -279,9 +307,7 @@ var _ = Describe("A rollout", func() {
 		f.settle(ctx)
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
 		editContent(ctx, "motd", "second")
-		for len(f.having(ctx, "second")) == 0 {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilHaving(ctx, "second")
 		create(ctx, file("issue", "/etc/issue", on("web")))
 		f.step(ctx, time.Second)
 		f.unchanged = true
@@ -300,9 +326,7 @@ var _ = Describe("A rollout", func() {
 		f.client.Client = stale
 		stale.freeze(ctx, &v1alpha1.RolloutPolicyList{})
 		editContent(ctx, "motd", "second")
-		for policyStatus(ctx, "default").Target == "" {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilBegun(ctx)
 		second := policyStatus(ctx, "default").Target
 		create(ctx, file("issue", "/etc/issue"))
 		f.step(ctx, time.Second)
@@ -341,9 +365,7 @@ var _ = Describe("A rollout", func() {
 		stable := policyStatus(ctx, "default").Stable
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for policyReady(ctx, "default") != "False RolloutHalted" {
-			f.step(ctx, 30*time.Second)
-		}
+		f.untilHalted(ctx)
 		Expect(f.having(ctx, "bad")).To(HaveLen(1))
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) {
 			s.Gates, s.Window, s.Revision = []string{"example.com/approved"}, &v1alpha1.RolloutWindow{Range: []v1alpha1.TimeRange{"23:00-23:01"}}, stable
@@ -352,9 +374,7 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "bad")).To(BeEmpty())
 		editContent(ctx, "motd", "second")
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "" })
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForGate"))
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 	})
@@ -363,17 +383,15 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 3)
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for policyReady(ctx, "default") != "False RolloutHalted" {
-			f.step(ctx, 30*time.Second)
-		}
+		f.untilHalted(ctx)
 		editContent(ctx, "motd", "fixed")
-		for len(f.having(ctx, "fixed")) == 0 {
-			f.reconcileAfter(ctx, 5*time.Second)
-		}
-		for range 6 { // the agent is still busy
-			f.reconcileAfter(ctx, 30*time.Second)
+		f.busy = true
+		f.untilHaving(ctx, "fixed")
+		for range 6 {
+			f.step(ctx, 30*time.Second)
 			Expect(policyReady(ctx, "default")).To(Equal("False RollingOut"))
 		}
+		f.busy = false
 		f.finish(ctx, "default", "fixed")
 		Expect(f.having(ctx, "fixed")).To(HaveLen(3))
 	})
@@ -383,9 +401,7 @@ var _ = Describe("A rollout", func() {
 		create(ctx, rolloutPolicy("staging", "not a label"))
 		f.settle(ctx)
 		editContent(ctx, "motd", "second")
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		Expect(policyReady(ctx, "staging")).To(Equal("False InvalidPolicy"))
 		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForPolicy"))
 		Expect(f.having(ctx, "second")).To(BeEmpty())
@@ -394,9 +410,7 @@ var _ = Describe("A rollout", func() {
 	It("removes the request for another try of a node that has not failed", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 3)
 		editContent(ctx, "motd", "second")
-		for len(f.having(ctx, "second")) == 0 {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilHaving(ctx, "second")
 		f.settle(ctx)
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), f.having(ctx, "second")[0])
 		nc.Annotations = map[string]string{v1alpha1.AnnotationRetryRollout: policyStatus(ctx, "default").Target}
@@ -424,14 +438,9 @@ var _ = Describe("A rollout", func() {
 	It("goes on at once with what waited for its end", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 2)
 		editContent(ctx, "motd", "second")
-		for policyStatus(ctx, "default").Target == "" {
-			f.step(ctx, 10*time.Second)
-		}
+		f.untilBegun(ctx)
 		create(ctx, file("issue", "/etc/issue"))
-		var next time.Duration
-		for len(policyStatus(ctx, "default").History) == 0 {
-			next = f.step(ctx, 10*time.Second)
-		}
+		next := f.until(ctx, func() bool { return len(policyStatus(ctx, "default").History) > 0 })
 		Expect(policyStatus(ctx, "default").Pending).NotTo(BeEmpty())
 		Expect(next).To(BeNumerically("<=", 5*time.Second))
 	})
@@ -454,9 +463,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 2)
 		create(ctx, rolloutPolicy("one", "web"), rolloutPolicy("two", "web"))
 		editContent(ctx, "motd", "second")
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 		Expect(policyReady(ctx, "one")).To(Equal("False NodeConflict"))
 		Expect(policyReady(ctx, "two")).To(Equal("False NodeConflict"))
@@ -491,9 +498,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 3)
 		create(ctx, file("gone", "/etc/gone", withDeletion))
 		f.finish(ctx, "default", "hello")
-		for range 20 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 20)
 		Expect(entriesOf(ctx, "n02")).To(HaveKey("File/gone"))
 		Expect(k8s.Delete(ctx, file("gone", "/etc/gone"))).To(Succeed())
 		f.settle(ctx)
@@ -539,9 +544,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 3)
 		f.client.Client = rejectingMoves{k8s}
 		editContent(ctx, "motd", "second")
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		Expect(policyReady(ctx, "default")).To(Equal("False RolloutHalted"))
 		Expect(policyStatus(ctx, "default").Failures[0].Message).To(ContainSubstring("too large"))
 		Expect(f.having(ctx, "second")).To(BeEmpty())
@@ -551,9 +554,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 3)
 		f.breaks = breaksWith("bad")
 		editContent(ctx, "motd", "bad")
-		for policyReady(ctx, "default") != "False RolloutHalted" {
-			f.step(ctx, 30*time.Second)
-		}
+		f.untilHalted(ctx)
 		f.breaks = nil
 		target, broken := policyStatus(ctx, "default").Target, f.having(ctx, "bad")[0]
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), broken)
@@ -570,9 +571,7 @@ var _ = Describe("A rollout", func() {
 		editContent(ctx, "motd", "second")
 		f.finish(ctx, "default", "second")
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = first })
-		for range 20 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 20)
 		Expect(f.having(ctx, "hello")).To(HaveLen(3))
 		Expect(policyReady(ctx, "default")).To(Equal("True Pinned"))
 		Expect(fileConditions(ctx, "motd")).To(ContainElement("Ready=False Pinned"))
@@ -610,9 +609,7 @@ var _ = Describe("A rollout", func() {
 		stale.freeze(ctx, &v1alpha1.NodeCatalogList{}, &v1alpha1.RolloutPolicyList{})
 		other := &rolloutFleet{fixture: startFixture(f.clock, f.events, withLease(longLease)), nodes: f.nodes}
 		editContent(ctx, "motd", "second")
-		for len(other.having(ctx, "second")) == 0 {
-			other.step(ctx, 10*time.Second)
-		}
+		other.untilHaving(ctx, "second")
 		for range 5 {
 			f.step(ctx, 10*time.Second)
 		}
@@ -627,9 +624,7 @@ var _ = Describe("A rollout", func() {
 		Expect(k8s.Get(ctx, client.ObjectKey{Name: "motd"}, &motd)).To(Succeed())
 		motd.Spec.NodeSelector.MatchLabels = map[string]string{"role": "db"}
 		Expect(k8s.Update(ctx, &motd)).To(Succeed())
-		for range 20 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 20)
 		Expect(entriesOf(ctx, "n00")).To(BeEmpty())
 		Expect(heldUpdate(ctx, "n00")).To(BeNil())
 	})
@@ -638,9 +633,7 @@ var _ = Describe("A rollout", func() {
 		f := newRolloutFleet(ctx, 6)
 		create(ctx, file("web", "/etc/web", on("web")))
 		f.finish(ctx, "default", "hello")
-		for range 10 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.steps(ctx, 10)
 		for _, name := range f.nodes {
 			relabel(ctx, name, "db")
 		}
@@ -726,9 +719,7 @@ var _ = Describe("A rollout", func() {
 			}
 			return all
 		}
-		for len(sealed()) < 3 {
-			f.step(ctx, 30*time.Second)
-		}
+		f.until(ctx, func() bool { return len(sealed()) == 3 })
 		f.finish(ctx, "default", "hello")
 		before := sealed()
 		changedSecret := secret("token", "text", "second")

@@ -98,9 +98,7 @@ var _ = Describe("A rollout of external types", func() {
 			}
 			return all
 		}
-		for !slices.Contains(programs(f.nodes...), anotherProgram) {
-			f.step(ctx, 30*time.Second)
-		}
+		f.until(ctx, func() bool { return slices.Contains(programs(f.nodes...), anotherProgram) })
 		Expect(programs(f.nodes...)).To(ConsistOf("", "", anotherProgram))
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = true })
 		f.nodes = append(f.nodes, "n4")
@@ -121,9 +119,8 @@ var _ = Describe("A rollout of external types", func() {
 		f := newZones(ctx)
 		former := policyStatus(ctx, "default").Stable
 		setProgram(ctx, anotherProgram)
-		for f.step(ctx, 30*time.Second); policyReady(ctx, "default") != "True RolledOut"; {
-			f.step(ctx, 30*time.Second)
-		}
+		f.step(ctx, 30*time.Second)
+		f.until(ctx, func() bool { return policyReady(ctx, "default") == "True RolledOut" })
 		for _, name := range f.nodes {
 			Expect(programOf(ctx, name)).To(Equal(anotherProgram))
 		}
@@ -148,10 +145,10 @@ var _ = Describe("A rollout of external types", func() {
 			Expect(zonesOf(ctx, "example", f.nodes...)).To(Equal(before))
 		}
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Paused = false })
-		for policyReady(ctx, "default") != "True RolledOut" {
-			f.step(ctx, 30*time.Second)
+		f.until(ctx, func() bool {
 			Expect(zonesOf(ctx, "example", f.nodes...)).To(HaveLen(1))
-		}
+			return policyReady(ctx, "default") == "True RolledOut"
+		})
 		Expect(zonesOf(ctx, "example", f.nodes...)[0]).To(And(ContainSubstring(`"ttl":2`), HavePrefix(strings.Fields(before[0])[0])))
 	})
 
