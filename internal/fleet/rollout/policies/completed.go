@@ -7,17 +7,19 @@ import (
 	"github.com/fettle-dev/fettle/api/v1alpha1"
 )
 
-// completion is a revision that a policy has completed, and when it last did; zero if it got the revision without a rollout.
+// completion is a completed rollout of a revision. Its times are zero if the policy got the revision without a rollout.
 type completion struct {
 	revision string
-	ended    time.Time
+	// started is before a newer revision is there, whatever the policy. When a rollout ended depends on its policy.
+	started, ended time.Time
 }
 
-// completed returns what a policy has completed, the latest first. Its stable revision is among them, also while it is being left.
+// completed returns what a policy has completed, the latest first, and its stable revision, also while that is being left. A revision may be
+// there several times.
 func (p *policy) completed() (all []completion) {
 	for _, r := range p.Status.History {
-		if r.Outcome == v1alpha1.RolloutCompleted && !includes(all, r.Revision) {
-			all = append(all, completion{r.Revision, r.Ended.Time})
+		if r.Outcome == v1alpha1.RolloutCompleted {
+			all = append(all, completion{r.Revision, r.Started.Time, r.Ended.Time})
 		}
 	}
 	if stable := p.Status.Stable; stable != "" && !includes(all, stable) {
@@ -33,14 +35,14 @@ func includes(all []completion, revision string) bool {
 // lastCompletedByAll returns the revision that all policies have completed, of several the one that the last of them completed most
 // recently; "" if there is none.
 func lastCompletedByAll(all []*policy) string {
-	var last completion
+	last, lastEnded := "", time.Time{}
 	for _, c := range all[0].completed() {
 		ended, completed := completedBy(all, c.revision)
-		if completed && (last.revision == "" || ended.After(last.ended)) {
-			last = completion{c.revision, ended}
+		if completed && (last == "" || ended.After(lastEnded)) {
+			last, lastEnded = c.revision, ended
 		}
 	}
-	return last.revision
+	return last
 }
 
 // completedBy returns when the last of all policies completed a revision; ok is false if one of them has not.
