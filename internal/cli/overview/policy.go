@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
+	"github.com/fettle-dev/fettle/internal/fleet/rollout/policies"
 	"github.com/fettle-dev/fettle/internal/text"
 )
 
@@ -118,13 +119,13 @@ func (p Policy) Why() string {
 
 // waitsFor returns what a policy waits for according to its reason.
 func waitsFor(p v1alpha1.RolloutPolicy, is Policy, all []v1alpha1.RolloutPolicy) string {
-	switch is.Reason {
-	case v1alpha1.ReasonWaitingForPolicy:
+	switch {
+	case is.Reason == v1alpha1.ReasonWaitingForPolicy:
 		return text.List(setOf(all).YetToComplete(p.Name, is.Newest()))
-	case v1alpha1.ReasonWaitingForGate:
+	case is.Reason == v1alpha1.ReasonWaitingForGate:
 		return "the condition " + text.List(unset(p))
-	case v1alpha1.ReasonWaitingForWindow:
-		return "its window: " + windowOf(p.Spec.Window)
+	case is.Reason == v1alpha1.ReasonWaitingForWindow && p.Spec.Window != nil: // the manager may not have seen that it is gone
+		return "its window " + policies.DescribeWindow(*p.Spec.Window)
 	}
 	return ""
 }
@@ -137,27 +138,4 @@ func unset(p v1alpha1.RolloutPolicy) (gates []string) {
 		}
 	}
 	return gates
-}
-
-// windowOf is "22:00-04:00 on Saturday, Sunday in Europe/Berlin".
-func windowOf(w *v1alpha1.RolloutWindow) string {
-	if w == nil {
-		return ""
-	}
-	var parts []string
-	if len(w.Range) > 0 {
-		parts = append(parts, joined(w.Range))
-	}
-	if len(w.Weekday) > 0 {
-		parts = append(parts, "on "+joined(w.Weekday))
-	}
-	return strings.Join(append(parts, "in "+cmp.Or(w.TimeZone, "UTC")), " ")
-}
-
-func joined[S ~string](all []S) string {
-	names := make([]string, len(all))
-	for i, s := range all {
-		names[i] = string(s)
-	}
-	return strings.Join(names, ", ")
 }

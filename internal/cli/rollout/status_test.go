@@ -75,7 +75,7 @@ web-4  Excluded  its agent is silent
 	for name, want := range map[string]string{
 		"prod":  "Message    it waits\nWaits for  staging\nPending    0202020202\n",
 		"gated": "Message    no verdict\nWaits for  the condition example.com/Load\nPending    0202020202\n",
-		"night": "Message    closed\nWaits for  its window: 22:00-04:00 on Sat, Sun in Europe/Berlin\nPending    0202020202\n",
+		"night": "Message    closed\nWaits for  its window Sat, Sun 22:00-04:00 Europe/Berlin\nPending    0202020202\n",
 		"edge":  "Message  spec.paused is set\nPaused   see kubectl fettle rollout resume edge\nPinned   0101010101, until kubectl fettle rollout resume edge\n",
 	} {
 		if _, got, _ := strings.Cut(c.run(t.Context(), "rollout status "+name).out, "\n\n"); got != want {

@@ -114,7 +114,7 @@ func (p *policy) gates() (names []string) {
 
 // describeWindow says of a window that is closed when it opens.
 func (p *policy) describeWindow(now time.Time) string {
-	line := describeWindow(*p.Spec.Window)
+	line := "window " + DescribeWindow(*p.Spec.Window)
 	if p.fault != "" {
 		return line
 	}
@@ -124,9 +124,9 @@ func (p *policy) describeWindow(now time.Time) string {
 	return line
 }
 
-// describeWindow is "window Sat, Sun 22:00-04:00 Europe/Berlin".
-func describeWindow(w v1alpha1.RolloutWindow) string {
-	parts := []string{"window"}
+// DescribeWindow is "Sat, Sun 22:00-04:00 Europe/Berlin".
+func DescribeWindow(w v1alpha1.RolloutWindow) string {
+	var parts []string
 	if len(w.Weekday) > 0 {
 		parts = append(parts, join(w.Weekday))
 	}
