@@ -46,7 +46,7 @@ func measure(ctx context.Context, o options, nodes int) (r result, err error) {
 			f.Must(f.Client.Create(ctx, p))
 		}
 		r.slow = change(ctx, f, func(int64) bool {
-			return !slices.ContainsFunc(all, func(p *v1alpha1.RolloutPolicy) bool { return !completed(ctx, f, p, 1) })
+			return !slices.ContainsFunc(all, func(p *v1alpha1.RolloutPolicy) bool { return !completed(ctx, f, p) })
 		})
 	})
 	return r, err
@@ -82,10 +82,10 @@ func waves(all []*v1alpha1.RolloutPolicy, labels map[string]map[string]string) (
 	return most
 }
 
-// completed reports whether a policy is at rest, after a number of rollouts.
-func completed(ctx context.Context, f *simulated.Fleet, p *v1alpha1.RolloutPolicy, rollouts int) bool {
+// completed reports whether a policy is at rest after its first rollout.
+func completed(ctx context.Context, f *simulated.Fleet, p *v1alpha1.RolloutPolicy) bool {
 	f.Must(f.Client.Get(ctx, client.ObjectKeyFromObject(p), p))
-	return len(p.Status.History) == rollouts && p.Status.Target == "" && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+	return len(p.Status.History) > 0 && p.Status.Target == "" && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // change starts a manager, waits until all is at rest, and makes a change. The manager is stopped at its end.
