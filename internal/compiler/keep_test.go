@@ -97,6 +97,18 @@ func TestKeepFrom(t *testing.T) {
 			nodes:  map[string]string{"web-1": "/a /b", "db-1": "/a /b"},
 			faults: []string{"File/a:MissingReference", "File/b:MissingReference"},
 		},
+		"keeps what an unchanged resource requires": {
+			base:   []v1alpha1.Resource{file("a", "/a", requires("File/b")), file("b", "/b")},
+			edited: []v1alpha1.Resource{file("a", "/a", requires("File/b")), file("b", "/b", on("web"))},
+			nodes:  map[string]string{"web-1": "/a /b", "db-1": "/a /b"},
+			faults: []string{"File/b:MissingReference"},
+		},
+		"keeps the entry of a fault that comes to another node": {
+			base:   []v1alpha1.Resource{file("a", "/a"), file("b", "/a", on("web"))},
+			edited: []v1alpha1.Resource{file("a", "/a"), file("b", "/a")},
+			nodes:  map[string]string{"web-1": "-a -b", "db-1": "/a"},
+			faults: []string{"File/b:Conflict"},
+		},
 		"does not keep what is deleted": {
 			base:   []v1alpha1.Resource{file("a", "/a", requires("File/b")), file("b", "/b"), file("c", "/c")},
 			edited: []v1alpha1.Resource{file("a", "/a", requires("File/b")), file("c", "/c")},
