@@ -126,7 +126,7 @@ func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[strin
 		return c.compiler.Compile(in), revised{}, nil
 	}
 	nodes, draft := c.compiler.Nodes(in.Nodes), c.compiler.Draft(in)
-	known := revised{assigned: map[string]map[string]*compiler.NodeResult{}, changed: map[[2]string]map[v1alpha1.ResourceRef]bool{}}
+	known := revised{assigned: map[string]map[string]*compiler.NodeResult{}, gone: map[string]bool{}, changed: map[[2]string]map[v1alpha1.ResourceRef]bool{}}
 	if base := sc.policySet.Completed(); base != "" {
 		restored, err := c.revisions.restore(ctx, c.compiler, in, sc, []string{base})
 		if err != nil {
@@ -148,6 +148,9 @@ func (c *catalogCompiler) revise(ctx context.Context, sc *scope, specs map[strin
 	}
 	result := nodes.Assign(draft, nil, in.Seal)
 	for name, names := range needed {
+		if !sc.hasRevision(name) {
+			known.gone[name] = true
+		}
 		var assigned compiler.Result // nothing of one that is gone
 		if r := older[name]; r != nil {
 			assigned = nodes.Assign(r, names, in.Seal)

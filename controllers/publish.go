@@ -153,7 +153,7 @@ func wholeRollout(r *v1alpha1.NodeRollout) any {
 	if r == nil {
 		return nil
 	}
-	return map[string]any{"policy": r.Policy, "revision": r.Revision, "since": r.Since, "types": r.Types}
+	return map[string]any{"policy": r.Policy, "revision": r.Revision, "since": r.Since, "departed": r.Departed, "types": r.Types}
 }
 
 // announceHolds logs how many nodes are held, and records an event on the Fleet if that begins or ends.

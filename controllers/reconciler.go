@@ -131,13 +131,14 @@ func New(o Options) *Reconciler {
 	}
 	external := &externalkinds.Kinds{Cached: o.Client, Live: o.Live}
 	r.gatherer = gatherer{client: o.Client, external: external}
+	leaseDuration := cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)
 	store := &revisionStore{client: o.Client, live: o.Live}
-	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, refusals: r.publisher.refusals, leastSoak: o.LeastSoak}}
+	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, leaseDuration: leaseDuration, refusals: r.publisher.refusals, leastSoak: o.LeastSoak}}
 	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
 		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{}, revisions: store,
 	}
-	r.leases = leases{client: o.Client, clock: o.Clock, heartbeats: r.Heartbeats, duration: cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)}
+	r.leases = leases{client: o.Client, clock: o.Clock, heartbeats: r.Heartbeats, duration: leaseDuration}
 	r.nodes = nodeTracker{heartbeats: r.Heartbeats}
 	r.latest = latest{client: o.Client, live: o.Live}
 	r.watcher = watcher{

@@ -21,6 +21,7 @@ type revised struct {
 	base     *compiler.Revision                          // which has the entries of resources at fault; nil for none
 	stored   map[string]*compiler.Revision               // by name: the newest, and those that nodes have or may get
 	assigned map[string]map[string]*compiler.NodeResult  // what the older ones give to nodes that may need it, by revision and node; none for one that is gone
+	gone     map[string]bool                             // older ones that do not exist
 	kept     map[v1alpha1.ResourceRef]*compiler.Fault    // resources at fault, of which nodes keep an earlier entry
 	changed  map[[2]string]map[v1alpha1.ResourceRef]bool // what differs between two revisions
 }
@@ -50,6 +51,11 @@ func (r *revised) differing(a, b string) map[v1alpha1.ResourceRef]bool {
 func (c *compilation) covers(sc *scope, specs map[string]spec) bool {
 	if c == nil {
 		return false
+	}
+	for revision := range c.gone {
+		if sc.hasRevision(revision) {
+			return false
+		}
 	}
 	for revision, nodes := range neededRevisions(sc, specs, c.newest.Name) {
 		assigned, compiled := c.assigned[revision]
@@ -110,8 +116,11 @@ type revisionStore struct {
 func (s *revisionStore) restore(ctx context.Context, c *compiler.Compiler, in compiler.Input, sc *scope, names []string) (map[string]*compiler.Revision, error) {
 	all := make(map[string]*compiler.Revision, len(names))
 	for _, name := range names {
-		if s.known[name] != nil {
+		switch {
+		case s.known[name] != nil:
 			all[name] = s.known[name]
+			continue
+		case !sc.hasRevision(name): // a policy whose own revision is gone says so
 			continue
 		}
 		r, err := s.restoreOne(ctx, c, in, sc, name)

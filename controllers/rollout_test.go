@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +67,14 @@ func editContent(ctx context.Context, name, content string) {
 	Expect(k8s.Update(ctx, &f)).To(Succeed())
 }
 
+func labelControlPlane(ctx context.Context, name string) {
+	GinkgoHelper()
+	var n corev1.Node
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &n)).To(Succeed())
+	n.Labels["node-role.kubernetes.io/control-plane"] = ""
+	Expect(k8s.Update(ctx, &n)).To(Succeed())
+}
+
 // A fleet is nodes with agents that apply what they are given at once.
 type rolloutFleet struct {
 	*fixture
@@ -72,12 +82,14 @@ type rolloutFleet struct {
 	breaks    func(node string, entries map[string]string) bool // nil for never
 	unchanged bool                                              // nothing changes that is compiled
 	busy      bool                                              // agents have yet to apply what they are given
+	failing   v1alpha1.ReportedRef                              // what breaks: "" is File/motd
+	since     map[string]metav1.Time                            // broken nodes
 }
 
 // newRolloutFleet returns a fleet in sync of some nodes of the role web, which have a File, and a policy named default.
 func newRolloutFleet(ctx context.Context, nodes int, adjust ...func(*v1alpha1.RolloutPolicySpec)) *rolloutFleet {
 	GinkgoHelper()
-	f := &rolloutFleet{fixture: newFixture(withLease(longLease))}
+	f := &rolloutFleet{fixture: newFixture(withLease(longLease)), since: map[string]metav1.Time{}}
 	for i := range nodes {
 		f.nodes = append(f.nodes, fmt.Sprintf("n%02d", i))
 		create(ctx, node(f.nodes[i], "web"))
@@ -111,12 +123,26 @@ func (f *rolloutFleet) step(ctx context.Context, d time.Duration) (next time.Dur
 	for _, name := range f.nodes {
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), name)
 		if f.breaks != nil && f.breaks(name, entriesOf(ctx, name)) {
-			reportApplied(ctx, name, v1alpha1.ResourceReport{Ref: "File/motd", State: v1alpha1.StateFailed, Message: "validateCmd failed", Since: new(metav1.NewTime(f.clock.Now()))})
-		} else if nc.Status.AppliedGeneration != nc.Generation || len(nc.Status.Resources) > 0 {
+			f.fail(ctx, name)
+			continue
+		}
+		if delete(f.since, name); nc.Status.AppliedGeneration != nc.Generation || len(nc.Status.Resources) > 0 {
 			reportApplied(ctx, name)
 		}
 	}
 	return next
+}
+
+// fail has an agent apply what it is given, but for what fails since it did first.
+func (f *rolloutFleet) fail(ctx context.Context, node string) {
+	GinkgoHelper()
+	since, known := f.since[node]
+	if !known {
+		since = metav1.NewTime(f.clock.Now())
+		f.since[node] = since
+	}
+	setStatus(ctx, node, func(s *v1alpha1.NodeCatalogStatus) { s.Counts = &v1alpha1.RunCounts{Total: 1, Failed: 1} })
+	reportApplied(ctx, node, v1alpha1.ResourceReport{Ref: cmp.Or(f.failing, "File/motd"), State: v1alpha1.StateFailed, Message: "validateCmd failed", Since: &since})
 }
 
 // steps reconciles so many times, half a minute apart.
@@ -396,6 +422,81 @@ var _ = Describe("A rollout", func() {
 		Expect(f.having(ctx, "fixed")).To(HaveLen(3))
 	})
 
+	It("does not take a node for well that a change broke which another one replaced", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		create(ctx, file("other", "/etc/other"))
+		f.finish(ctx, "default", "hello")
+		broken := map[string]bool{}
+		f.failing, f.breaks = "File/other", func(node string, entries map[string]string) bool {
+			motd := entries["File/motd"]
+			broken[node] = strings.Contains(motd, "bad") || broken[node] && !strings.Contains(motd, "fixed")
+			return broken[node]
+		}
+		editContent(ctx, "motd", "bad")
+		f.untilHalted(ctx)
+		create(ctx, file("issue", "/etc/issue"))
+		f.steps(ctx, 10)
+		Expect(policyReady(ctx, "default")).To(Equal("False RollingOut"))
+		f.steps(ctx, 30)
+		Expect(policyReady(ctx, "default")).To(Equal("False RolloutHalted"))
+		Expect(f.having(ctx, "bad")).To(HaveLen(1))
+		editContent(ctx, "motd", "fixed")
+		f.finish(ctx, "default", "fixed")
+		Expect(f.having(ctx, "fixed")).To(HaveLen(3))
+	})
+
+	It("is not completed by nodes that a policy may have or not", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		editContent(ctx, "motd", "second")
+		f.untilHaving(ctx, "second")
+		create(ctx, rolloutPolicy("odd", "not a label"))
+		f.steps(ctx, 10)
+		Expect(f.having(ctx, "second")).To(HaveLen(1))
+		Expect(policyReady(ctx, "default")).To(Equal("False NodeConflict"))
+		Expect(policyStatus(ctx, "default").Target).NotTo(BeEmpty())
+		Expect(k8s.Delete(ctx, rolloutPolicy("odd", ""))).To(Succeed())
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(3))
+	})
+
+	It("stops if the policy is pinned to a revision that does not exist", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		editContent(ctx, "motd", "second")
+		f.untilHaving(ctx, "second")
+		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "sha256-" + strings.Repeat("0", 64) })
+		f.steps(ctx, 10)
+		Expect(f.having(ctx, "second")).To(HaveLen(1))
+		Expect(policyReady(ctx, "default")).To(Equal("False InvalidPolicy"))
+	})
+
+	It("goes on beside the NodeCatalog of a former Node, also after a restart of the manager", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 3)
+		Expect(k8s.Delete(ctx, node("n02", "web"))).To(Succeed())
+		create(ctx, node("n02", "web"))
+		f.nodes = f.nodes[:2]
+		f.fixture = restartManagerWithLongLease(f.fixture)
+		editContent(ctx, "motd", "second")
+		f.finish(ctx, "default", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(2))
+	})
+
+	It("has one node of the control plane in flight, whatever its policy", func(ctx SpecContext) {
+		f := newRolloutFleet(ctx, 4)
+		for i, role := range []string{"a", "a", "b", "b"} {
+			relabel(ctx, f.nodes[i], role)
+			labelControlPlane(ctx, f.nodes[i])
+		}
+		create(ctx, rolloutPolicy("a", "a"), rolloutPolicy("b", "b"))
+		f.settle(ctx)
+		editContent(ctx, "motd", "second")
+		f.untilHaving(ctx, "second")
+		f.settle(ctx)
+		Expect(f.having(ctx, "second")).To(HaveLen(1))
+		f.finish(ctx, "a", "second")
+		f.finish(ctx, "b", "second")
+		Expect(f.having(ctx, "second")).To(HaveLen(4))
+	})
+
 	It("does not pass a policy that does not know its nodes", func(ctx SpecContext) {
 		f := newRolloutFleet(ctx, 2, func(s *v1alpha1.RolloutPolicySpec) { s.After = []string{"staging"} })
 		create(ctx, rolloutPolicy("staging", "not a label"))
@@ -403,7 +504,7 @@ var _ = Describe("A rollout", func() {
 		editContent(ctx, "motd", "second")
 		f.steps(ctx, 10)
 		Expect(policyReady(ctx, "staging")).To(Equal("False InvalidPolicy"))
-		Expect(policyReady(ctx, "default")).To(Equal("False WaitingForPolicy"))
+		Expect(policyReady(ctx, "default")).To(Equal("False NodeConflict"))
 		Expect(f.having(ctx, "second")).To(BeEmpty())
 	})
 

@@ -122,10 +122,10 @@ func (a *assigner) assign(all []*v1alpha1.RolloutPolicy) assignments {
 // byPolicy gives a node what its revision gives it now, or the goal of its policy if it is being admitted.
 func (a *assigner) byPolicy(name string, policy *v1alpha1.RolloutPolicy) assignment {
 	state, has, exists := rollout.StateOf(policy.Status), a.specs[name], a.nodeCatalogs[name] != nil
-	at := locate(a.scope, name, state, has, a.compiled)
+	at := locate(a.scope, name, policy, state, has, a.compiled)
 	is := assignment{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, a.now)}
 	if exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil && a.admits(policy) {
-		is.want, is.rollout = at.goal, record(policy.Name, state, has, exists, state.Goal(), a.now)
+		is.want, is.rollout = at.goal, admitted(policy.Name, state, has, at, a.now)
 	}
 	is.rollout = withTypes(is.rollout, is.want)
 	is.waiting = a.waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, a.compiled.Nodes[name])
@@ -174,7 +174,7 @@ type location struct {
 }
 
 // locate returns which revision a node of a policy in a state has.
-func locate(sc *scope, name string, state rollout.State, has spec, compiled *compilation) location {
+func locate(sc *scope, name string, policy *v1alpha1.RolloutPolicy, state rollout.State, has spec, compiled *compilation) location {
 	at := location{stable: compiled.result(state.Stable, name), goal: compiled.result(state.Goal(), name)}
 	origin := has.recorded()
 	if newest := compiled.Nodes[name]; origin == "" && newest != nil && has.digest == newest.Digest && has.digest != digestOf(at.stable) {
@@ -182,7 +182,7 @@ func locate(sc *scope, name string, state rollout.State, has spec, compiled *com
 	}
 	recorded := compiled.result(origin, name)
 	at.Location = rollout.Locate(state, rollout.Spec{
-		Exists: sc.nodeCatalogs[name] != nil, Digest: has.digest, Revision: origin, Known: recorded != nil,
+		Exists: sc.nodeCatalogs[name] != nil, Digest: has.digest, Revision: origin, Known: recorded != nil, Pinned: policy.Spec.Revision != "",
 		Goal: digestOf(at.goal), Stable: digestOf(at.stable), Recorded: digestOf(recorded),
 	})
 	if at.result = compiled.result(at.Revision, name); at.result == nil {
@@ -215,6 +215,23 @@ func record(policy string, state rollout.State, has spec, exists bool, revision 
 		return &v1alpha1.NodeRollout{Policy: policy, Revision: revision}
 	}
 	return &v1alpha1.NodeRollout{Policy: policy, Revision: revision, Since: new(metav1.NewTime(state.Since(now).UTC()))}
+}
+
+// admitted returns what a spec of the goal says about that.
+func admitted(policy string, state rollout.State, has spec, at location, now time.Time) *v1alpha1.NodeRollout {
+	is := *record(policy, state, has, true, state.Goal(), now)
+	is.Departed = departed(policy, state, has, at)
+	return &is
+}
+
+// departed returns when a node that is moved to the goal left the last revision that its policy has completed; nil if it does so now, or goes
+// back to such a revision.
+func departed(policy string, state rollout.State, has spec, at location) *metav1.Time {
+	was := has.Rollout
+	if !at.Abandoned || was == nil || was.Policy != policy || state.Completed(was.Revision) || state.Completed(state.Goal()) {
+		return nil
+	}
+	return cmp.Or(was.Departed, was.Since)
 }
 
 // withTypes returns what a spec says about its revision with the definitions that the spec needs; nil stays nil.

@@ -20,17 +20,18 @@ import (
 // An observer describes the nodes of one policy for its decision.
 type observer struct {
 	*policyScope
-	heartbeats *heartbeat.Monitor
-	refusals   limits.Refusals
-	state      rollout.State
-	differ     contents.Differ
-	groups     map[*v1alpha1.CatalogRef]string
+	heartbeats    *heartbeat.Monitor
+	leaseDuration time.Duration
+	refusals      limits.Refusals
+	state         rollout.State
+	differ        contents.Differ
+	groups        map[*v1alpha1.CatalogRef]string
 }
 
 // node describes a node.
 func (o *observer) node(name string) rollout.Observation {
 	has, node := o.specs[name], o.nodes[name]
-	at := locate(o.scope, name, o.state, has, o.compiled)
+	at := locate(o.scope, name, o.policy, o.state, has, o.compiled)
 	is := rollout.Observation{
 		Name: name, Zone: node.Labels[corev1.LabelTopologyZone], ControlPlane: isControlPlane(node),
 		Affected: at.Affected, AtGoal: at.AtGoal, Abandoned: at.Abandoned, Revision: has.recorded(), Digest: has.digest,
@@ -69,9 +70,10 @@ func (o *observer) addReported(is *rollout.Observation, nc *v1alpha1.NodeCatalog
 	if is.Affected && at.stable != nil {
 		changed = o.differ.Diff(at.stable.Spec, at.goal.Spec).Changed
 	}
-	is.SilentSince = silentSince(nc)
+	is.SilentSince = silentSince(nc, o.leaseDuration)
 	is.Failing, is.FailingNew = failing(nc, changed, is)
 	is.Untried = is.AtGoal && is.Applied && untried(nc, changed)
+	is.Unrepaired = has.Rollout != nil && has.Rollout.Departed != nil && unwellSince(nc, is, has.Rollout.Departed.Time)
 }
 
 // failing returns why a node fails, "" if it does not, and whether that is new: it began after the node was moved, or concerns something
@@ -98,10 +100,21 @@ func beganWith(r v1alpha1.ResourceReport, changed []v1alpha1.ResourceRef, is *ro
 	return concerned && is.Applied || r.Since != nil && !r.Since.Time.Before(is.Since)
 }
 
-// silentSince returns when a manager marked the node as silent, zero if none did.
-func silentSince(nc *v1alpha1.NodeCatalog) time.Time {
-	at, _ := time.Parse(time.RFC3339, nc.Annotations[v1alpha1.AnnotationSilentSince]) // the zero time if it is not one
-	return at
+// unwellSince reports whether a node began to fail after a time and does still, or ceased to be Ready and is not.
+func unwellSince(nc *v1alpha1.NodeCatalog, is *rollout.Observation, at time.Time) bool {
+	before := *is
+	before.Since = at
+	_, fails := failing(nc, nil, &before)
+	return fails || is.NotReady && !is.NotReadySince.Before(at)
+}
+
+// silentSince returns when the Lease of a node expired that a manager has marked as silent, zero if none did.
+func silentSince(nc *v1alpha1.NodeCatalog, leaseDuration time.Duration) time.Time {
+	renewed, err := time.Parse(time.RFC3339, nc.Annotations[v1alpha1.AnnotationSilentSince])
+	if err != nil {
+		return time.Time{}
+	}
+	return renewed.Add(leaseDuration)
 }
 
 // untried reports whether everything that differs was skipped on a node, or only reported.

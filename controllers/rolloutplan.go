@@ -19,9 +19,10 @@ import (
 
 // A rolloutPlanner plans what policies do next. It remembers since when nodes are well, and when people edited resources.
 type rolloutPlanner struct {
-	heartbeats *heartbeat.Monitor
-	refusals   limits.Refusals
-	leastSoak  time.Duration
+	heartbeats    *heartbeat.Monitor
+	leaseDuration time.Duration
+	refusals      limits.Refusals
+	leastSoak     time.Duration
 
 	trackers map[string]*rollout.Tracker // by policy
 	edits    rolloutDelay
@@ -43,7 +44,7 @@ func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compil
 	p.edits.observe(compiled.newest.Name, now)
 	members := membersOf(sc, compiled)
 	trackers := make(map[string]*rollout.Tracker, len(sc.policies))
-	plans := make([]policyPlan, len(sc.policies))
+	situations := make([]situation, len(sc.policies))
 	for i, policy := range sc.policies {
 		trackers[policy.Name] = cmp.Or(p.trackers[policy.Name], &rollout.Tracker{})
 		s := policyScope{
@@ -51,9 +52,27 @@ func (p *rolloutPlanner) plan(sc *scope, specs map[string]spec, compiled *compil
 			members: members[policy.Name], tracker: trackers[policy.Name], held: held, now: now,
 		}
 		s.limits.Soak = max(s.limits.Soak, p.leastSoak)
-		plans[i] = s.plan(p)
+		situations[i] = s.situation(p)
 	}
 	p.trackers = trackers
+	return decideAll(situations)
+}
+
+// decideAll decides for one policy after the other, so that they have at most one node of the control plane in flight together.
+func decideAll(all []situation) []policyPlan {
+	busy := make([]bool, len(all)) // policies with such a node
+	for i, s := range all {
+		busy[i] = rollout.ControlPlaneBusy(s.input)
+	}
+	plans := make([]policyPlan, len(all))
+	for i, s := range all {
+		others := slices.Clone(busy)
+		others[i] = false
+		s.input.ControlPlaneBusy = slices.Contains(others, true)
+		decided := rollout.Next(s.input)
+		busy[i] = busy[i] || slices.ContainsFunc(decided.Admit, func(node string) bool { return isControlPlane(s.nodes[node]) })
+		plans[i] = s.plan(decided)
+	}
 	return plans
 }
 
@@ -113,24 +132,39 @@ type policyScope struct {
 	now      time.Time
 }
 
-// plan decides what is rolled out, and which nodes are admitted.
-func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
+// A situation is what is decided about in one policy.
+type situation struct {
+	*policyScope
+	input   rollout.Input
+	stop    policies.Stop
+	aim     policies.Aim
+	retried []string
+	wait    limits.Wait
+	edited  time.Time // since when the newest revision is that
+}
+
+// situation decides what is rolled out, and observes nodes.
+func (s *policyScope) situation(p *rolloutPlanner) situation {
+	is := situation{policyScope: s, edited: p.edits.since}
 	state, retried := s.retry(rollout.StateOf(s.policy.Status))
-	stop, aim := s.policySet.Stop(s.policy.Name, s.now), s.policySet.Aim(s.policy.Name, s.compiled.newest.Name, s.known)
-	state, wait := s.aim(state, aim, stop, p.edits.left(s.now))
-	stop = s.stopWith(state, stop)
-	nodes := s.observe(p, state)
-	decided := rollout.Next(rollout.Input{
-		Policy: s.limits, State: state, Nodes: nodes, Stopped: stop.Stops(),
-		Unknown: stop.Reason == v1alpha1.ReasonInvalidPolicy || len(s.members.conflicts) > 0, Now: s.now,
-	})
-	wait.Add(decided.Wake)
+	stop := s.policySet.Stop(s.policy.Name, s.now)
+	is.retried, is.aim = retried, s.policySet.Aim(s.policy.Name, s.compiled.newest.Name, s.known)
+	state, is.wait = s.setGoal(state, is.aim, stop, p.edits.left(s.now))
+	is.stop = s.stopWith(state, is.aim, stop)
+	unknown := is.stop.Reason == v1alpha1.ReasonInvalidPolicy || len(s.members.conflicts) > 0
+	is.input = rollout.Input{Policy: s.limits, State: state, Nodes: s.observe(p, state), Stopped: is.stop.Stops(), Unknown: unknown, Now: s.now}
+	return is
+}
+
+// plan is what follows from a decision.
+func (s situation) plan(decided rollout.Decision) policyPlan {
+	s.wait.Add(decided.Wake)
 	if decided.Completed { // what comes after it may begin, also in other policies
-		wait.Add(limits.Debounce)
+		s.wait.Add(limits.Debounce)
 	}
 	next := policyPlan{
-		policy: s.policy, status: s.status(decided, stop, aim), halted: decided.Halted, retried: retried,
-		unused: s.missedWindow(decided.State, nodes, p.edits.since), wake: time.Duration(wait),
+		policy: s.policy, status: s.status(decided), halted: decided.Halted, retried: s.retried,
+		unused: s.missedWindow(decided.State), wake: time.Duration(s.wait),
 	}
 	if next.status.Started != nil {
 		next.age = s.now.Sub(next.status.Started.Time)
@@ -138,14 +172,14 @@ func (s *policyScope) plan(p *rolloutPlanner) policyPlan {
 	return next
 }
 
-// aim returns the state with its goal, and when that may change though nothing happens. settles is how long edits still settle.
-func (s *policyScope) aim(state rollout.State, aim policies.Aim, stop policies.Stop, settles time.Duration) (rollout.State, limits.Wait) {
+// setGoal returns the state with its goal, and when that may change though nothing happens. settles is how long edits still settle.
+func (s *policyScope) setGoal(state rollout.State, aim policies.Aim, stop policies.Stop, settles time.Duration) (rollout.State, limits.Wait) {
 	if aim.Pinned { // a person decided, and no edit
 		settles = 0
 	}
 	newest := s.compiled.newest.Name
 	state = rollout.Aim(state, rollout.Wanted{
-		Revision: aim.Revision, Newest: newest, Base: s.policySet.Base(newest), Settled: settles <= 0,
+		Revision: aim.Revision, Pinned: aim.Pinned, Newest: newest, Base: s.policySet.Base(newest), Settled: settles <= 0,
 		Stopped: stop.Stops(), Touches: s.touches(state, aim.Revision), Policy: s.limits,
 	}, s.now)
 	var wait limits.Wait
@@ -159,9 +193,11 @@ func (s *policyScope) aim(state rollout.State, aim policies.Aim, stop policies.S
 }
 
 // stopWith returns why no node is admitted in a state, given why none is that changes: windows and gates hold up no return, and a revision
-// that is gone holds up everything.
-func (s *policyScope) stopWith(state rollout.State, stop policies.Stop) policies.Stop {
+// that is gone holds up everything, also one that a person wants instead of the goal.
+func (s *policyScope) stopWith(state rollout.State, aim policies.Aim, stop policies.Stop) policies.Stop {
 	switch goal := state.Goal(); {
+	case aim.Pinned && aim.Waits.Stalled:
+		return aim.Waits
 	case !s.known(goal):
 		return policies.Stop{Reason: v1alpha1.ReasonInvalidPolicy, Stalled: true, Message: fmt.Sprintf(
 			"CatalogRevision %s is gone, or one of its Catalogs, so nodes keep what they have: restore it, or change a resource, which makes another revision", goal)}
@@ -172,22 +208,22 @@ func (s *policyScope) stopWith(state rollout.State, stop policies.Stop) policies
 }
 
 // status returns the status of the policy after a decision.
-func (s *policyScope) status(decided rollout.Decision, stop policies.Stop, aim policies.Aim) v1alpha1.RolloutPolicyStatus {
+func (s situation) status(decided rollout.Decision) v1alpha1.RolloutPolicyStatus {
+	newest := s.compiled.newest.Name
 	is := *s.policy.Status.DeepCopy()
 	decided.State.Apply(&is)
 	is.ObservedGeneration, is.Samples = s.policy.Generation, decided.Samples
 	is.Conditions = policies.Conditions(policies.Outcome{
-		Policy: s.policy.Name, Status: is, Generation: s.policy.Generation, Stop: stop, Waits: aim.Waits, Aim: aim.Revision, Newest: s.compiled.newest.Name,
-		Halted: decided.Halted, MaxFailed: s.limits.MaxFailedOf(int(is.Nodes.Admitted)), Unproven: decided.Unproven,
+		Policy: s.policy.Name, Status: is, Generation: s.policy.Generation, Stop: s.stop, Waits: s.aim.Waits, Aim: s.aim.Revision, Newest: newest,
+		Repaired: s.touches(decided.State, newest), Elsewhere: decided.Elsewhere, Halted: decided.Halted, MaxFailed: s.limits.MaxFailedOf(int(is.Nodes.Admitted)), Unproven: decided.Unproven,
 		Conflicts: s.members.conflicts, ConflictWith: s.members.conflictWith, Now: s.now,
 	})
 	return is
 }
 
 // missedWindow reports whether the last window of the policy passed without a node that was admitted, although a revision waited for nodes.
-// compiled is since when the newest revision is that.
-func (s *policyScope) missedWindow(state rollout.State, nodes []rollout.Node, compiled time.Time) bool {
-	n, waiting := state.Nodes, compiled
+func (s situation) missedWindow(state rollout.State) bool {
+	n, waiting := state.Nodes, s.edited
 	switch {
 	case state.Target != "":
 		waiting = state.Started
@@ -198,7 +234,7 @@ func (s *policyScope) missedWindow(state rollout.State, nodes []rollout.Node, co
 		return false
 	}
 	var admitted time.Time
-	for _, node := range nodes {
+	for _, node := range s.input.Nodes {
 		if node.AtGoal && node.Since.After(admitted) {
 			admitted = node.Since
 		}
@@ -248,7 +284,7 @@ func (s *policyScope) retry(state rollout.State) (rollout.State, []string) {
 // observe returns the nodes of the policy as its decision sees them.
 func (s *policyScope) observe(p *rolloutPlanner, state rollout.State) []rollout.Node {
 	o := observer{
-		policyScope: s, heartbeats: p.heartbeats, refusals: p.refusals, state: state,
+		policyScope: s, heartbeats: p.heartbeats, leaseDuration: p.leaseDuration, refusals: p.refusals, state: state,
 		differ: contents.Differ{Entries: s.entries(s.compiled)}, groups: map[*v1alpha1.CatalogRef]string{},
 	}
 	all := make([]rollout.Node, 0, len(s.members.nodes))

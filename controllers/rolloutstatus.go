@@ -210,7 +210,7 @@ func (r *rollouts) catchUp(ctx context.Context, sc *scope, specs map[string]spec
 	}
 	for i := range live.Items {
 		o := &live.Items[i]
-		if is, cached := specs[o.Name]; sc.exists(o.Name) && (!cached || is.uid != o.UID || is.generation < o.Generation) {
+		if is, cached := specs[o.Name]; sc.exists(o.Name) && ownedBy(o, sc.nodes[o.Name].UID) && (!cached || is.uid != o.UID || is.generation < o.Generation) {
 			return false, nil
 		}
 	}

@@ -268,6 +268,10 @@ type NodeRollout struct {
 	// since is when the node was moved to the revision. Absent if it has had no other one.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// departed is when the node left the last revision that the policy has completed, if it has had another one since then, which was
+	// replaced: what that broke must not pass for older than its fix.
+	// +optional
+	Departed *metav1.Time `json:"departed,omitempty"`
 	// types are the definitions of the external types that the node's entries have, as the revision keeps them: the cluster may have
 	// others.
 	// +optional

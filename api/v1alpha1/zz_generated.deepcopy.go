@@ -1923,6 +1923,10 @@ func (in *NodeRollout) DeepCopyInto(out *NodeRollout) {
 		in, out := &in.Since, &out.Since
 		*out = (*in).DeepCopy()
 	}
+	if in.Departed != nil {
+		in, out := &in.Departed, &out.Departed
+		*out = (*in).DeepCopy()
+	}
 	if in.Types != nil {
 		in, out := &in.Types, &out.Types
 		*out = make([]TypeDefinition, len(*in))

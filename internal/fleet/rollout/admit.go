@@ -24,7 +24,7 @@ func (r *roster) admit(candidates []Node) []string {
 
 // next returns up to limit candidates, in the order of their turn, and whether a node of the control plane is busy then.
 func (r *roster) next(candidates []Node, limit int) (names []string, controlPlane bool) {
-	controlPlane = r.controlPlaneBusy()
+	controlPlane = r.ControlPlaneBusy || r.controlPlaneBusy()
 	for _, n := range r.inOrder(candidates) {
 		if len(names) == limit {
 			break
@@ -38,11 +38,15 @@ func (r *roster) next(candidates []Node, limit int) (names []string, controlPlan
 	return names, controlPlane
 }
 
+// ControlPlaneBusy reports whether a node of the control plane is in flight, or failed and is not well yet, so that no other one may be admitted,
+// whatever its policy.
+func ControlPlaneBusy(in Input) bool { return newRoster(in).controlPlaneBusy() }
+
 // controlPlaneBusy reports whether a node of the control plane is in flight, or failed and is not well yet: etcd would lose its quorum with
 // the next one.
 func (r *roster) controlPlaneBusy() bool {
 	for i, n := range r.Nodes {
-		if n.ControlPlane && (r.roles[i] == inFlight || r.admitting(n.Name) || r.roles[i] == failed && n.Phase == Failed) {
+		if n.ControlPlane && (r.roles[i] == inFlight || r.admitting(n.Name) || r.roles[i] == failed && n.AtGoal && n.Phase != Proven) {
 			return true
 		}
 	}

@@ -11,6 +11,8 @@ import (
 type Wanted struct {
 	// Revision is the newest revision that the policy may roll out: its pin, or what the policies before it have completed. "" for none.
 	Revision string
+	// Pinned says that a person has decided for Revision, which therefore waits for nothing.
+	Pinned bool
 	// Newest is the newest revision of all, which is shown as pending while it waits.
 	Newest string
 	// Base becomes stable, without a rollout, in a policy that has no stable revision.
@@ -28,7 +30,7 @@ type Wanted struct {
 // Aim returns the state with the goal that it is to have. It moves no node.
 //
 // Another revision takes the place of a target at once if that target gets no further anyway (see stuck), if it touches what the target
-// changed, as a fix must not wait while the fault spreads, or if it is the stable revision, so that nodes go back. Otherwise it waits until the
+// changed, as a fix must not wait while the fault spreads, if it is the stable revision, so that nodes go back, or if it is pinned. Otherwise it waits until the
 // target is completed: a stream of edits would keep each of them from ever being completed.
 func Aim(s State, w Wanted, now time.Time) State {
 	s = s.clone()
@@ -46,7 +48,7 @@ func Aim(s State, w Wanted, now time.Time) State {
 }
 
 func replaceable(s State, w Wanted) bool {
-	return s.Target == "" || w.Stopped || w.Touches || w.Revision == s.Stable || s.Halted(w.Policy) || stuck(s)
+	return s.Target == "" || w.Pinned || w.Stopped || w.Touches || w.Revision == s.Stable || s.Halted(w.Policy) || stuck(s)
 }
 
 // stuck reports whether no node has proven the target, and none is about to: nobody was admitted, or those who were failed or could not try it.

@@ -23,6 +23,7 @@ func wanted(revision string, adjust ...func(*rollout.Wanted)) rollout.Wanted {
 func unsettled(w *rollout.Wanted) { w.Settled = false }
 func stopped(w *rollout.Wanted)   { w.Stopped = true }
 func touches(w *rollout.Wanted)   { w.Touches = true }
+func pinned(w *rollout.Wanted)    { w.Pinned = true }
 
 func TestAim(t *testing.T) {
 	t.Parallel()
@@ -74,6 +75,7 @@ func TestAim(t *testing.T) {
 		"a newer revision replaces one that no node has":    {idle, wanted("newer"), replaced(idle, "newer", v1alpha1.RolloutReplaced)},
 		"a newer revision replaces one that nobody can try": {unproven, wanted("newer"), replaced(unproven, "newer", v1alpha1.RolloutUnproven)},
 		"it waits for one that a node is about to get":      {with(idle.Nodes, "a"), wanted("newer"), pending(with(idle.Nodes, "a"), "newer")},
+		"a pinned revision replaces the target at once":     {underway, wanted("newer", pinned), replaced(underway, "newer", v1alpha1.RolloutReplaced)},
 		"a revert replaces the target at once":              {underway, wanted("old"), replaced(underway, "old", v1alpha1.RolloutReplaced)},
 		"a target that may not be rolled out any more stays": {
 			underway, rollout.Wanted{Newest: "newer", Settled: true}, pending(underway, "newer"),
@@ -89,6 +91,21 @@ func TestAim(t *testing.T) {
 				t.Errorf("the second time (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheHistoryKeepsWhatWasCompletedForLongest(t *testing.T) {
+	t.Parallel()
+
+	state := rollout.State{Stable: "old"}
+	for _, revision := range []string{"a", "b", "c"} {
+		state.History = append(state.History, v1alpha1.RolloutRecord{Revision: revision, Outcome: v1alpha1.RolloutCompleted})
+	}
+	for i := range 15 {
+		state = rollout.Aim(state, wanted(string(rune('p'+i%10))), noon.Add(time.Duration(i)*time.Second))
+	}
+	if len(state.History) != 10 || !state.Completed("a") || !state.Completed("b") || !state.Completed("c") {
+		t.Errorf("the history is %+v", state.History)
 	}
 }
 

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"testing"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/rollout"
 )
 
@@ -11,6 +12,8 @@ func TestLocate(t *testing.T) {
 
 	target := rollout.State{Stable: "old", Target: "new"}
 	rest := rollout.State{Stable: "old"}
+	history := []v1alpha1.RolloutRecord{{Revision: "former", Outcome: v1alpha1.RolloutReplaced}}
+	fixed := rollout.State{Stable: "old", History: history}
 	for name, tt := range map[string]struct {
 		state rollout.State
 		spec  rollout.Spec
@@ -65,6 +68,26 @@ func TestLocate(t *testing.T) {
 		},
 		"a goal that cannot be assigned is at no node": {
 			target, rollout.Spec{Exists: true, Stable: "o"}, rollout.Location{Revision: "old", Affected: true},
+		},
+		"a node that is relabelled has the stable revision if its spec was made for a former rollout": {
+			fixed,
+			rollout.Spec{Exists: true, Digest: "same in both", Revision: "former", Known: true, Goal: "o", Stable: "o", Recorded: "bad"},
+			rollout.Location{Revision: "old", AtGoal: true},
+		},
+		"it has the target if that is what the former rollout gives it": {
+			rollout.State{Stable: "old", Target: "new", History: history},
+			rollout.Spec{Exists: true, Digest: "before", Revision: "former", Known: true, Goal: "n", Stable: "o", Recorded: "n"},
+			rollout.Location{Revision: "new", Affected: true, AtGoal: true},
+		},
+		"one that is not relabelled stays at the former one": {
+			fixed,
+			rollout.Spec{Exists: true, Digest: "bad", Revision: "former", Known: true, Goal: "o", Stable: "o", Recorded: "bad"},
+			rollout.Location{Revision: "former", Affected: true, Abandoned: true},
+		},
+		"at rest, a pinned policy takes a node back from the pending revision": {
+			rollout.State{Stable: "old", Pending: "next"},
+			rollout.Spec{Exists: true, Digest: "p", Revision: "next", Known: true, Pinned: true, Goal: "o", Stable: "o", Recorded: "p"},
+			rollout.Location{Revision: "next", Affected: true, Abandoned: true},
 		},
 		"at rest, a node with the stable revision has the goal": {
 			rest,

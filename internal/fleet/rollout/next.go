@@ -16,7 +16,9 @@ type Input struct {
 	Nodes   []Node // all nodes of the policy, in any order
 	Stopped bool   // no further node is admitted: the policy is paused, or its window is closed, for example
 	Unknown bool   // it is not known which nodes the policy has: it is invalid, or shares nodes with others
-	Now     time.Time
+	// ControlPlaneBusy says that a node of the control plane is in flight, or has failed and is still unwell, in another policy.
+	ControlPlaneBusy bool
+	Now              time.Time
 }
 
 // A Decision is what is to be done.
@@ -32,6 +34,8 @@ type Decision struct {
 	Completed bool
 	// Unproven says that every node that could try the target has it, and none has proven it.
 	Unproven bool
+	// Elsewhere is how many nodes could get the stable revision at rest, and do not have it yet.
+	Elsewhere int
 	// Samples are at most 10 nodes that the rollout waits for: failed ones first, then applying, soaking and excluded ones.
 	Samples []v1alpha1.RolloutSample
 	// Wake is when the decision changes though nothing happens, 0 for never.
@@ -51,8 +55,8 @@ type Decision struct {
 // Nodes that are silent, disabled or leaving are left out, as are those that are not well, unless nothing else can try the target. A node with an
 // abandoned target gets the next one although it is not well, and may get it although it is silent: see follows.
 //
-// A rollout is completed once nothing is in flight, no node is left that could get the target, and a node has proven it, or none is
-// affected. If all that could try it failed, it is halted, too. If nodes are affected and none has proven the target, because all are silent, disabled or in noop, the rollout is Unproven:
+// A rollout is completed once nothing is in flight, no node is left that could get the target, and a node has proven it, or none has been
+// affected since it began: nodes that the policy has lost prove nothing. If all that could try it failed, it is halted, too. If nodes are affected and none has proven the target, because all are silent, disabled or in noop, the rollout is Unproven:
 // the target stays, since nothing shows that nodes that join, and policies that wait for this one, should have it. The
 // rollout goes on when a node can try it. Any other revision replaces it at once, and then its record says Unproven.
 //
@@ -75,7 +79,7 @@ func Next(in Input) Decision {
 		d.Halted = !d.Completed && r.failedNodes() > 0
 		d.Unproven = !d.Completed && !d.Halted
 	}
-	d.Samples, d.Wake = r.samples(), r.wake()
+	d.Elsewhere, d.Samples, d.Wake = r.elsewhere(), r.samples(), r.wake()
 	if d.Completed {
 		d.State = d.State.complete(in.Now)
 	}
@@ -89,7 +93,22 @@ func (r *roster) quiet() bool {
 
 // conclusive reports whether the nodes that have the target show that it works.
 func (r *roster) conclusive() bool {
-	return r.count[proven] > 0 || r.affected == 0 && r.failedNodes() == 0 && !r.Unknown
+	return r.count[proven] > 0 || r.affected == 0 && r.failedNodes() == 0 && !r.Unknown && !r.lost()
+}
+
+// lost reports whether the rollout affected nodes of which the policy has none any more, before one had proven the target.
+func (r *roster) lost() bool {
+	return r.rollingOut() && r.affected == 0 && r.State.Nodes.Affected > 0 && r.State.Nodes.Proven == 0
+}
+
+// elsewhere returns how many nodes could get the stable revision at rest.
+func (r *roster) elsewhere() (n int) {
+	for i, is := range r.roles {
+		if !r.rollingOut() && !r.Nodes[i].AtGoal && (is == candidate || is == impaired || is == inFlight) {
+			n++
+		}
+	}
+	return n
 }
 
 // take adds nodes to those that get the goal.
@@ -111,7 +130,10 @@ func (r *roster) after() State {
 	s := r.State
 	s.Nodes.Total = number(len(r.Nodes))
 	if r.rollingOut() {
-		s.Nodes.Affected, s.Nodes.Admitted, s.Nodes.Proven = number(r.affected), number(r.admitted()), number(r.count[proven])
+		if !r.lost() {
+			s.Nodes.Affected = number(r.affected)
+		}
+		s.Nodes.Admitted, s.Nodes.Proven = number(r.admitted()), number(r.count[proven])
 		s.Nodes.Excluded = number(r.count[unheard] + r.count[untried] + r.count[impaired])
 	}
 	return s
@@ -141,8 +163,7 @@ func (s State) complete(now time.Time) State {
 	s.Stable = target
 	if !s.Completed(former) {
 		record := v1alpha1.RolloutRecord{Revision: former, Outcome: v1alpha1.RolloutCompleted, Started: began, Ended: began}
-		s.History = slices.Insert(s.History, 1, record)
-		s.History = s.History[:min(len(s.History), maxHistory)]
+		s.History = limited(slices.Insert(s.History, 1, record))
 	}
 	return s
 }

@@ -34,6 +34,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 		nodes   []rollout.Node
 		stopped bool
 		unknown bool
+		busy    bool // a node of the control plane is, in another policy
 		want    outcome
 	}{
 		"the first nodes get the target": {
@@ -201,6 +202,42 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			policy: policy(1, 9, 0), state: rollingOut(), unknown: true,
 			want: outcome{Unproven: true},
 		},
+		"a rollout whose nodes have gone before one proved it is not completed": {
+			policy: policy(1, 9, 0), state: func() rollout.State {
+				s := rollingOut()
+				s.Nodes = v1alpha1.RolloutNodes{Total: 5, Affected: 5, Admitted: 1}
+				return s
+			}(), nodes: nodes("a", 3, unaffected),
+			want: outcome{Unproven: true, Affected: 5},
+		},
+		"a rollout whose nodes have gone after one proved it is completed": {
+			policy: policy(1, 9, 0), state: func() rollout.State {
+				s := rollingOut()
+				s.Nodes = v1alpha1.RolloutNodes{Total: 5, Affected: 5, Admitted: 4, Proven: 1}
+				return s
+			}(),
+			want: outcome{Completed: true},
+		},
+		"a node that failed because the target is refused is not awaited": {
+			policy: policy(1, 9, 1), state: func() rollout.State {
+				s := rollingOut("n00")
+				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "n00"}}, 1
+				return s
+			}(), nodes: join(nodes("a", 3, proven), nodes("n", 1)),
+			want: outcome{Completed: true, Affected: 4, Admitted: 4, Proven: 3, Failed: 1},
+		},
+		"no node of the control plane gets it while one of another policy is in flight": {
+			policy: policy(9, 9, 0), state: rollingOut(), nodes: join(nodes("c", 3, controlPlane), nodes("n", 2)), busy: true,
+			want: outcome{Admit: 2, Affected: 5, Admitted: 2},
+		},
+		"none does while one that has failed is about to prove that it is well": {
+			policy: policy(9, 9, 1), state: func() rollout.State {
+				s := rollingOut()
+				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "a00"}}, 1
+				return s
+			}(), nodes: join(nodes("a", 1, controlPlane, soaking), nodes("c", 2, controlPlane)),
+			want: outcome{Affected: 3, Admitted: 1, Failed: 1},
+		},
 		"a node that is replaced by one of its name is not awaited any more": {
 			policy: policy(1, 1, 0), state: rollingOut("n00"), nodes: join(nodes("n", 1, joining), nodes("o", 1)),
 			want: outcome{Admit: 1, Affected: 2, Admitted: 1, Excluded: 1},
@@ -216,7 +253,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := rollout.Input{Policy: tt.policy, State: tt.state, Nodes: tt.nodes, Stopped: tt.stopped, Unknown: tt.unknown, Now: noon.Add(time.Hour)}
+			in := rollout.Input{Policy: tt.policy, State: tt.state, Nodes: tt.nodes, Stopped: tt.stopped, Unknown: tt.unknown, ControlPlaneBusy: tt.busy, Now: noon.Add(time.Hour)}
 			if diff := cmp.Diff(tt.want, summary(rollout.Next(in))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -338,6 +375,40 @@ func TestADecisionIsMadeAgainWhenAPhaseChangesByItself(t *testing.T) {
 				t.Errorf("in %s, want %s", got.Wake, tt.want)
 			}
 		})
+	}
+}
+
+func TestNodesThatHaveYetToGetTheStableRevisionAreCountedAtRest(t *testing.T) {
+	t.Parallel()
+
+	all := join(nodes("a", 2, unaffected, is(rollout.Proven)), nodes("b", 3, abandoned), nodes("f", 1, failing), nodes("s", 4, silent))
+	for _, stopped := range []bool{true, false} {
+		got := rollout.Next(rollout.Input{Policy: policy(1, 2, 0), State: rollout.State{Stable: "old"}, Nodes: all, Stopped: stopped, Now: noon})
+		if got.Elsewhere != 4 {
+			t.Errorf("stopped %t: %d nodes", stopped, got.Elsewhere)
+		}
+	}
+	if got := rollout.Next(rollout.Input{Policy: policy(1, 2, 0), State: rollingOut(), Nodes: all, Now: noon}); got.Elsewhere != 0 {
+		t.Errorf("during a rollout: %d nodes", got.Elsewhere)
+	}
+}
+
+func TestANodeOfTheControlPlaneIsBusyUntilItIsKnownToBeWell(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		nodes []rollout.Node
+		want  bool
+	}{
+		"in flight":          {nodes("c", 1, controlPlane, is(rollout.Soaking)), true},
+		"failed":             {nodes("c", 1, controlPlane, fails), true},
+		"proven":             {nodes("c", 1, controlPlane, is(rollout.Proven)), false},
+		"before it":          {nodes("c", 1, controlPlane), false},
+		"another node is it": {nodes("n", 1, is(rollout.Soaking)), false},
+	} {
+		if got := rollout.ControlPlaneBusy(rollout.Input{Policy: policy(1, 1, 1), State: rollingOut(), Nodes: tt.nodes, Now: noon}); got != tt.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }
 

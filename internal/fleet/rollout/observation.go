@@ -24,7 +24,7 @@ type Observation struct {
 	Applied bool   // the node reports that it has applied exactly this spec
 
 	Silent bool // the Lease of its agent has expired
-	// SilentSince is when a manager noticed that, zero if that is unknown.
+	// SilentSince is when that was, zero if that is unknown.
 	SilentSince time.Time
 	Disabled    bool // runs are disabled
 	Leaving     bool // it is being deleted, or tainted for scale-in
@@ -34,6 +34,8 @@ type Observation struct {
 	// something that the goal changes; also if Since is unknown.
 	Failing    string
 	FailingNew bool
+	// Unrepaired says that the node began to fail, or ceased to be Ready, with a target that was replaced. Until that has ended, the node proves nothing.
+	Unrepaired bool
 	// NotReady says that the Node is not Ready, and NotReadySince since when, zero if that is unknown.
 	NotReady      bool
 	NotReadySince time.Time

@@ -24,7 +24,7 @@ type record struct {
 	version, facts                int
 	good, fails, unready, waiting time.Time
 	undecided                     time.Time
-	mute, ready                   bool
+	mute, ready, sound            bool
 }
 
 // observe takes in what a manager sees when it decides.
@@ -58,7 +58,8 @@ func (r *record) observe(n machine, atGoal bool, now time.Time) {
 	r.mute = n.silent && (r.mute || !atGoal)
 	r.ready = r.ready || atGoal && n.notReady.IsZero()
 	heard := !n.silent && !n.disabled
-	fails := !n.failing.IsZero() && newly(n)
+	r.sound = r.sound || atGoal && n.applied && n.failing.IsZero()
+	fails := !n.failing.IsZero() && (newly(n) || r.sound)
 	before := !n.recorded.IsZero() && n.notReady.Add(time.Minute).Before(n.recorded)
 	unready := !n.notReady.IsZero() && (r.ready || !before)
 	measure(&r.undecided, heard && atGoal, now)

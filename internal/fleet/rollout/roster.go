@@ -117,11 +117,12 @@ func roleAtGoal(n Node) role {
 	return inFlight
 }
 
-// awaited reports whether a node in Admitting has yet to be seen at the goal. It is not if it has left the policy, needs the goal no more, or was
-// replaced by another one of its name, which has just joined.
+// awaited reports whether a node in Admitting has yet to be seen at the goal. It is not if it has left the policy, needs the goal no more, was
+// replaced by another one of its name, which has just joined, or has failed because the API server refuses the goal.
 func (r *roster) awaited(node string) bool {
 	i, exists := r.find(node)
-	return exists && r.Nodes[i].Affected && !r.Nodes[i].AtGoal && r.Nodes[i].Digest != ""
+	refused := r.rollingOut() && r.failures[node]
+	return exists && !refused && r.Nodes[i].Affected && !r.Nodes[i].AtGoal && r.Nodes[i].Digest != ""
 }
 
 func (r *roster) find(node string) (i int, exists bool) {

@@ -101,10 +101,25 @@ func (s State) end(outcome v1alpha1.RolloutOutcome, now time.Time) State {
 	record := v1alpha1.RolloutRecord{
 		Revision: s.Target, Outcome: outcome, Started: metav1.NewTime(s.Started), Ended: metav1.NewTime(s.Since(now)), Nodes: s.Nodes,
 	}
-	s.History = slices.Insert(s.History, 0, record)
-	s.History = s.History[:min(len(s.History), maxHistory)]
+	s.History = limited(slices.Insert(s.History, 0, record))
 	s.Target, s.Started, s.Admitting = "", time.Time{}, nil
 	return s
+}
+
+// limited returns a history without the records for which it has no room: the oldest ones of rollouts that were not completed or, if there are none
+// but the latest, the oldest one. Nodes go back to what was completed, and other policies wait for it.
+func limited(history []v1alpha1.RolloutRecord) []v1alpha1.RolloutRecord {
+	for len(history) > maxHistory {
+		oldest := len(history) - 1
+		for i, r := range slices.Backward(history[1:]) {
+			if r.Outcome != v1alpha1.RolloutCompleted {
+				oldest = i + 1
+				break
+			}
+		}
+		history = slices.Delete(history, oldest, oldest+1)
+	}
+	return history
 }
 
 // begin returns the state at the beginning of the rollout of a revision. What failed before belongs to another target.

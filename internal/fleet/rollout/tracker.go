@@ -22,6 +22,8 @@ type timers struct {
 	unapplied, failing, notReady, soaked time.Time
 	open                                 time.Time // since the node has the goal and has not proven it, whatever its digest
 	silentBefore                         bool      // since before the node had the goal
+	heard                                bool      // with the goal, so that it cannot have been silent before
+	sound                                bool      // nothing failed with the goal: clocks may say that it began to before
 	ready                                bool      // the Node was Ready with the goal: clocks may say that it was not
 }
 
@@ -58,9 +60,11 @@ func (t *Tracker) Retain(exists func(node string) bool) {
 
 func (k *timers) observe(o Observation, now time.Time) {
 	if k.digest != o.Digest {
-		*k = timers{digest: o.Digest, silentBefore: k.silentBefore, open: k.open}
+		*k = timers{digest: o.Digest, silentBefore: k.silentBefore, heard: k.heard, open: k.open}
 	}
-	k.silentBefore = o.Silent && (k.silentBefore || !o.AtGoal || o.wasSilent())
+	k.heard = o.AtGoal && (k.heard || !o.Silent)
+	k.silentBefore = o.Silent && !k.heard && (k.silentBefore || !o.AtGoal || o.wasSilent())
+	k.sound = k.sound || o.AtGoal && o.Applied && o.Failing == ""
 	k.ready = k.ready || o.AtGoal && !o.NotReady
 	k.time(o, now)
 }
@@ -71,12 +75,12 @@ func (k *timers) time(o Observation, now time.Time) {
 		k.unapplied, k.failing, k.notReady, k.soaked, k.open = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		return
 	}
-	notReady := o.lostReady() || o.NotReady && k.ready
+	notReady, fails := o.lostReady() || o.NotReady && k.ready, o.failsNewly() || o.Failing != "" && k.sound
 	run(&k.open, o.AtGoal && o.Digest != "", now)
 	run(&k.unapplied, !o.Applied, now)
-	run(&k.failing, o.failsNewly() || o.Refused != "", now)
+	run(&k.failing, fails || o.Refused != "", now)
 	run(&k.notReady, notReady, now)
-	run(&k.soaked, o.AtGoal && o.Applied && !o.failsNewly() && !notReady, now)
+	run(&k.soaked, o.AtGoal && o.Applied && !fails && !notReady && !o.Unrepaired, now)
 }
 
 // run starts a timer, leaves it running, or stops it. A timer that would have started in the future, because the clock was set back, starts

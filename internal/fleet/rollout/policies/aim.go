@@ -84,8 +84,12 @@ func (s *Set) yetToComplete(p *policy, revision string) (missing []string) {
 	return missing
 }
 
-// isDoneWith reports whether a policy has completed a revision. One that it got without a rollout, and is leaving, does not count.
+// isDoneWith reports whether a policy has completed a revision. One that it got without a rollout, and is leaving, does not count, nor does one
+// that people have undone: the policy is pinned to another one.
 func (p *policy) isDoneWith(revision string) bool {
+	if pin := p.Spec.Revision; pin != "" && pin != revision {
+		return false
+	}
 	return p.Status.Stable == revision && p.Status.Target == "" || rollout.Completed(p.Status.History, revision)
 }
 

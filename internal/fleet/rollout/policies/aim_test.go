@@ -51,6 +51,10 @@ func TestAim(t *testing.T) {
 			policies: all{at(policy("web", afterOne), r1, 0), rolling(at(policy("staging", ""), r3, 0), r2)}, newest: r3, want: policies.Aim{Revision: r3},
 			waits: "WaitingForPolicy: revision 3333333333 waits until policy staging has completed it",
 		},
+		"one that the others were taken back from is not": {
+			policies: all{at(policy("web", afterOne), r1, 0, r1), at(policy("staging", "revision: "+r2), r3, 2, r2, r3)}, newest: r3, want: policies.Aim{Revision: r3},
+			waits: "WaitingForPolicy: revision 3333333333 waits until policy staging has completed it",
+		},
 		"a revert passes at once if the others have completed it before": {
 			policies: all{at(policy("web", afterOne), r2, 1, r2), rolling(at(policy("staging", ""), r3, 2, r1, r2, r3), r1)}, newest: r1, want: policies.Aim{Revision: r1},
 		},

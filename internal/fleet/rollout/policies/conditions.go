@@ -24,6 +24,10 @@ type Outcome struct {
 	Aim   string
 	// Newest is the newest revision of all, "" if none has been compiled.
 	Newest string
+	// Repaired is true if Newest changes something that the target changed, too.
+	Repaired bool
+	// Elsewhere is how many nodes could get the stable revision at rest, and do not have it yet.
+	Elsewhere int
 	// Halted is true if more nodes failed than MaxFailed, which is how many may fail of those that were admitted.
 	Halted    bool
 	MaxFailed int
@@ -151,6 +155,8 @@ func (o Outcome) moving() (state, bool) {
 		return rolling(v1alpha1.ReasonRolloutUnproven, o.unproven())
 	case o.Status.Target != "":
 		return rolling(v1alpha1.ReasonRollingOut, o.progress(o.pending()))
+	case o.Elsewhere > 0:
+		return rolling(v1alpha1.ReasonRollingOut, o.progress(""))
 	case o.beginning():
 		return rolling(v1alpha1.ReasonRollingOut, "revision "+v1alpha1.ShortRevision(o.Aim)+" begins once nothing has been edited for a moment")
 	}
@@ -175,7 +181,7 @@ func (o Outcome) atRest() state {
 
 // changing reports whether a rollout is in progress, or would be if nothing held it back.
 func (o Outcome) changing() bool {
-	return o.Status.Target != "" || o.beginning() || o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy
+	return o.Status.Target != "" || o.Elsewhere > 0 || o.beginning() || o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy
 }
 
 // beginning reports whether a rollout is about to begin.
@@ -183,8 +189,9 @@ func (o Outcome) beginning() bool {
 	return o.Status.Target == "" && o.Status.Stable != "" && o.Aim != "" && o.Aim != o.Status.Stable
 }
 
-// replaced reports whether another revision is about to take the place of the target, or will once other policies have completed it. Then
-// nobody has to act on a halt: who has fixed something would otherwise be told that it failed.
+// replaced reports whether another revision is about to take the place of the target, or a fix of it will once other policies have completed it.
+// Then nobody has to act on a halt: who has fixed something would otherwise be told that it failed.
 func (o Outcome) replaced() bool {
-	return o.Status.Target != "" && (o.Aim != "" && o.Aim != o.Status.Target || o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy)
+	isAbout := o.Aim != "" && o.Aim != o.Status.Target
+	return o.Status.Target != "" && (isAbout || o.Repaired && o.Waits.Reason == v1alpha1.ReasonWaitingForPolicy)
 }

@@ -170,9 +170,22 @@ func TestConditions(t *testing.T) {
 			status.InProgressStatus,
 		},
 		"halted until the fix has passed another policy": {
-			policies.Outcome{Status: failed(rolling(), 3, "n7"), Newest: r3, Aim: r2, Waits: waitsForOne, Halted: true},
+			policies.Outcome{Status: failed(rolling(), 3, "n7"), Newest: r3, Aim: r2, Waits: waitsForOne, Repaired: true, Halted: true},
 			"False RollingOut: revision 2222222222: 1 of 10 affected nodes proven, 3 failed (n7 Failed: File/motd: disk full and 2 more); " + waitsForOne.Message + " [Reconciling RollingOut]",
 			status.InProgressStatus,
+		},
+		"halted, and another revision has to pass another policy": {
+			policies.Outcome{Status: failed(rolling(), 3, "n7", "n8", "n9"), Newest: r3, Aim: r2, Waits: waitsForOne, Halted: true},
+			"False RolloutHalted: revision 2222222222 is halted: 3 of 4 admitted nodes failed, and maxFailed allows 0: " +
+				"n7 Failed: File/motd: disk full, n8 Failed: File/motd: disk full, n9 Failed: File/motd: disk full; fix it in Git, raise maxFailed, or run kubectl fettle rollout undo web [Stalled RolloutHalted]",
+			status.FailedStatus,
+		},
+		"nodes that follow at rest": {
+			policies.Outcome{Status: rest(), Newest: r1, Aim: r1, Elsewhere: 1}, "False RollingOut: 1 node has yet to get revision 1111111111 [Reconciling RollingOut]", status.InProgressStatus,
+		},
+		"nodes that would follow at rest if the window were open": {
+			policies.Outcome{Status: rest(), Newest: r1, Aim: r1, Elsewhere: 500, Stop: shut},
+			"False WaitingForWindow: 500 nodes have yet to get revision 1111111111; spec.window opens Sat [Reconciling WaitingForWindow]", status.InProgressStatus,
 		},
 		"a gate failed": {
 			policies.Outcome{Status: rolling(), Newest: r2, Aim: r2, Stop: gateFailed},

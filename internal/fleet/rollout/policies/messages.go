@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fettle-dev/fettle/api/v1alpha1"
@@ -11,7 +12,7 @@ import (
 // progress counts the nodes of a rollout, and adds a reason.
 func (o Outcome) progress(reason string) string {
 	if o.Status.Target == "" {
-		return reason
+		return strings.Join(slices.DeleteFunc([]string{o.outstanding(), reason}, func(part string) bool { return part == "" }), "; ")
 	}
 	n := o.Status.Nodes
 	parts := []string{fmt.Sprintf("revision %s: %d of %s proven", v1alpha1.ShortRevision(o.Status.Target), n.Proven, text.Count(int(n.Affected), "affected node"))}
@@ -31,6 +32,14 @@ func (o Outcome) progress(reason string) string {
 		line += "; " + reason
 	}
 	return line
+}
+
+// outstanding counts the nodes that have yet to get the stable revision at rest, "" for none.
+func (o Outcome) outstanding() string {
+	if o.Elsewhere == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s yet to get revision %s", text.Count(o.Elsewhere, "node"), text.Plural(o.Elsewhere, "has", "have"), v1alpha1.ShortRevision(o.Status.Stable))
 }
 
 // failed names nodes that failed, with reasons.

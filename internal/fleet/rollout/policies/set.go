@@ -66,7 +66,7 @@ type Selection struct {
 	// Policy takes the node, "" for none.
 	Policy string
 	// Conflict names the policies of which none moves the node, which keeps what it has: several that select it, without the one named
-	// default, which gives way to others; or those that might, because their nodeSelector is invalid. They are sorted.
+	// default, which gives way to others; or those that might, because their nodeSelector is invalid, and the one named default. They are sorted.
 	Conflict []string
 }
 
@@ -88,9 +88,18 @@ func (s *Set) Select(nodeLabels map[string]string) Selection {
 	case len(selecting) > 1:
 		return Selection{Conflict: selecting}
 	case len(invalid) > 0:
-		return Selection{Conflict: invalid}
+		return Selection{Conflict: s.withDefault(invalid)}
 	case s.named[v1alpha1.DefaultRolloutPolicy] != nil:
 		return Selection{Policy: v1alpha1.DefaultRolloutPolicy}
 	}
 	return Selection{}
+}
+
+// withDefault adds the name of the default policy, if there is one, and sorts.
+func (s *Set) withDefault(names []string) []string {
+	if s.named[v1alpha1.DefaultRolloutPolicy] != nil {
+		names = append(names, v1alpha1.DefaultRolloutPolicy)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -29,7 +29,7 @@ func TestPolicyOfANode(t *testing.T) {
 		"the default policy gives way to others":                         {policies: map[string]string{"default": everyNode, "web": ""}, policy: "web"},
 		"a node that two policies select is moved by none":               {policies: map[string]string{"all": everyNode, "web": "", "default": everyNode}, conflict: []string{"all", "web"}},
 		"an invalid policy keeps the nodes that it selects":              {policies: map[string]string{"default": everyNode, "web": "after: [gone]"}, policy: "web"},
-		"an invalid nodeSelector could select what no other policy does": {policies: map[string]string{"default": everyNode, "odd": noSuchOperator}, conflict: []string{"odd"}},
+		"an invalid nodeSelector could select what no other policy does": {policies: map[string]string{"default": everyNode, "odd": noSuchOperator}, conflict: []string{"default", "odd"}},
 		"an invalid nodeSelector takes no node from another policy":      {policies: map[string]string{"web": "", "odd": noSuchOperator}, policy: "web"},
 		"the default policy takes nodes even if its selector is invalid": {policies: map[string]string{"default": noSuchOperator}, policy: "default"},
 	} {
