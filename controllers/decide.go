@@ -21,8 +21,8 @@ import (
 // desired is what nodes are to have: the last compilation, which is nil before the first one, and what of it they don't get yet.
 type desired struct {
 	*compilation
-	assignments
 	holds
+	assignments assignments
 }
 
 // want returns the desired state of a compiled node: of the newest revision, unless a rollout gives it another one.

@@ -51,7 +51,7 @@ func (r *Reconciler) PlanBase(ctx context.Context) (*planning.Base, error) {
 // setBase sets what the next plans are compared with: the newest revision. Nodes that are to have another one cannot answer.
 func (l *latest) setBase(d desired) {
 	base := *d.base
-	base.Waiting = d.waiting(d.compilation)
+	base.Waiting = d.assignments.waiting(d.compilation)
 	l.base.Store(&base)
 }
 

@@ -261,7 +261,7 @@ func (r *Reconciler) gather(ctx context.Context) (*scope, error) {
 // decide decides what is published of a compilation, given the newest known specs of all NodeCatalogs, and notes what the next
 // reconciliation continues. Nothing is published, and nothing decided, while Fettle is being uninstalled.
 func (r *Reconciler) decide(sc *scope, specs map[string]spec, compiled *compilation, assigned assignments) decision {
-	decided := decision{desired: desired{compiled, assigned, r.desired.holds}}
+	decided := decision{desired: desired{compiled, r.desired.holds, assigned}}
 	if !sc.uninstall.inProgress() {
 		decided = decide(sc, specs, decided.desired, history{r.clock.Now(), r.maxPercent, r.desired.holds, r.publisher.refusals})
 		r.latest.managed.Store(&Managed{Resources: len(compiled.generations), Nodes: len(compiled.Nodes)})

@@ -51,6 +51,8 @@ func (o Observation) unheard() bool {
 	return o.Silent || o.Disabled || o.Leaving || o.Held || o.Digest == ""
 }
 
+func (o Observation) hasApplied() bool { return o.AtGoal && o.Applied }
+
 // impaired reports whether the node is not well for a reason that may or may not be what it has now.
 func (o Observation) impaired() bool { return o.Failing != "" || o.NotReady }
 

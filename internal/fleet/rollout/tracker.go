@@ -62,12 +62,22 @@ func (k *timers) observe(o Observation, now time.Time) {
 	if k.digest != o.Digest {
 		*k = timers{digest: o.Digest, silentBefore: k.silentBefore, heard: k.heard, open: k.open}
 	}
-	k.heard = o.AtGoal && (k.heard || !o.Silent)
-	k.silentBefore = o.Silent && !k.heard && (k.silentBefore || !o.AtGoal || o.wasSilent())
-	k.sound = k.sound || o.AtGoal && o.Applied && o.Failing == ""
+	k.listen(o)
+	k.sound = k.sound || o.hasApplied() && o.Failing == ""
 	k.ready = k.ready || o.AtGoal && !o.NotReady
 	k.time(o, now)
 }
+
+// listen tells agents that were silent before from those that the goal silences.
+func (k *timers) listen(o Observation) {
+	k.heard = o.AtGoal && (k.heard || !o.Silent)
+	k.silentBefore = o.Silent && !k.heard && (k.silentBefore || !o.AtGoal || o.wasSilent())
+}
+
+// failsNewly and lostReady do not ask clocks what the process itself has seen.
+func (k *timers) failsNewly(o Observation) bool { return o.failsNewly() || o.Failing != "" && k.sound }
+
+func (k *timers) lostReady(o Observation) bool { return o.lostReady() || o.NotReady && k.ready }
 
 // time starts and stops the timers. None runs while the node is not heard.
 func (k *timers) time(o Observation, now time.Time) {
@@ -75,12 +85,12 @@ func (k *timers) time(o Observation, now time.Time) {
 		k.unapplied, k.failing, k.notReady, k.soaked, k.open = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		return
 	}
-	notReady, fails := o.lostReady() || o.NotReady && k.ready, o.failsNewly() || o.Failing != "" && k.sound
+	fails, notReady := k.failsNewly(o), k.lostReady(o)
 	run(&k.open, o.AtGoal && o.Digest != "", now)
 	run(&k.unapplied, !o.Applied, now)
 	run(&k.failing, fails || o.Refused != "", now)
 	run(&k.notReady, notReady, now)
-	run(&k.soaked, o.AtGoal && o.Applied && !fails && !notReady && !o.Unrepaired, now)
+	run(&k.soaked, o.hasApplied() && !fails && !notReady && !o.Unrepaired, now)
 }
 
 // run starts a timer, leaves it running, or stops it. A timer that would have started in the future, because the clock was set back, starts
