@@ -133,7 +133,10 @@ func New(o Options) *Reconciler {
 	r.gatherer = gatherer{client: o.Client, external: external}
 	leaseDuration := cmp.Or(o.LeaseDuration, heartbeat.DefaultLeaseDuration)
 	store := &revisionStore{client: o.Client, live: o.Live}
-	r.rollouts = rollouts{client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store, planner: rolloutPlanner{heartbeats: r.Heartbeats, leaseDuration: leaseDuration, refusals: r.publisher.refusals, leastSoak: o.LeastSoak}}
+	r.rollouts = rollouts{
+		client: o.Client, live: o.Live, recorder: o.Recorder, clock: o.Clock, metrics: o.Metrics, store: store,
+		planner: rolloutPlanner{heartbeats: r.Heartbeats, leaseDuration: leaseDuration, refusals: r.publisher.refusals, leastSoak: o.LeastSoak},
+	}
 	r.compiler = catalogCompiler{
 		client: o.Client, live: o.Live, clock: o.Clock, metrics: o.Metrics, traces: o.Traces, kinds: o.Kinds,
 		heartbeats: r.Heartbeats, maxPercent: r.maxPercent, sources: &sources.Sources{}, compiler: &compiler.Compiler{}, revisions: store,

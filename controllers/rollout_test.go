@@ -101,6 +101,25 @@ func newRolloutFleet(ctx context.Context, nodes int, adjust ...func(*v1alpha1.Ro
 	return f
 }
 
+// newFleetUnderway returns a fleet in which the content second has begun to reach nodes.
+func newFleetUnderway(ctx context.Context, nodes int) *rolloutFleet {
+	GinkgoHelper()
+	f := newRolloutFleet(ctx, nodes)
+	editContent(ctx, "motd", "second")
+	f.untilHaving(ctx, "second")
+	return f
+}
+
+// newHaltedFleet returns a fleet in which a node was broken by the content bad.
+func newHaltedFleet(ctx context.Context, nodes int) *rolloutFleet {
+	GinkgoHelper()
+	f := newRolloutFleet(ctx, nodes)
+	f.breaks = breaksWith("bad")
+	editContent(ctx, "motd", "bad")
+	f.untilHalted(ctx)
+	return f
+}
+
 // settle has agents apply what they are given until nothing happens at once.
 func (f *rolloutFleet) settle(ctx context.Context) {
 	GinkgoHelper()
@@ -255,10 +274,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("is not stalled any more once a fix is there, although that has yet to begin", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		f.breaks = breaksWith("bad")
-		editContent(ctx, "motd", "bad")
-		f.untilHalted(ctx)
+		f := newHaltedFleet(ctx, 3)
 		editContent(ctx, "motd", "fixed")
 		f.step(ctx, time.Second)
 		Expect(fileConditions(ctx, "motd")).To(ContainElements("Ready=False RollingOut", "Reconciling=True RollingOut", "Stalled=False Settled"))
@@ -406,10 +422,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("does not count the failure that a fix is there to repair against the fix", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		f.breaks = breaksWith("bad")
-		editContent(ctx, "motd", "bad")
-		f.untilHalted(ctx)
+		f := newHaltedFleet(ctx, 3)
 		editContent(ctx, "motd", "fixed")
 		f.busy = true
 		f.untilHaving(ctx, "fixed")
@@ -446,9 +459,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("is not completed by nodes that a policy may have or not", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		editContent(ctx, "motd", "second")
-		f.untilHaving(ctx, "second")
+		f := newFleetUnderway(ctx, 3)
 		create(ctx, rolloutPolicy("odd", "not a label"))
 		f.steps(ctx, 10)
 		Expect(f.having(ctx, "second")).To(HaveLen(1))
@@ -460,9 +471,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("stops if the policy is pinned to a revision that does not exist", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		editContent(ctx, "motd", "second")
-		f.untilHaving(ctx, "second")
+		f := newFleetUnderway(ctx, 3)
 		editPolicy(ctx, "default", func(s *v1alpha1.RolloutPolicySpec) { s.Revision = "sha256-" + strings.Repeat("0", 64) })
 		f.steps(ctx, 10)
 		Expect(f.having(ctx, "second")).To(HaveLen(1))
@@ -509,9 +518,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("removes the request for another try of a node that has not failed", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		editContent(ctx, "motd", "second")
-		f.untilHaving(ctx, "second")
+		f := newFleetUnderway(ctx, 3)
 		f.settle(ctx)
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), f.having(ctx, "second")[0])
 		nc.Annotations = map[string]string{v1alpha1.AnnotationRetryRollout: policyStatus(ctx, "default").Target}
@@ -652,10 +659,7 @@ var _ = Describe("A rollout", func() {
 	})
 
 	It("tries a node again that somebody wants to try again", func(ctx SpecContext) {
-		f := newRolloutFleet(ctx, 3)
-		f.breaks = breaksWith("bad")
-		editContent(ctx, "motd", "bad")
-		f.untilHalted(ctx)
+		f := newHaltedFleet(ctx, 3)
 		f.breaks = nil
 		target, broken := policyStatus(ctx, "default").Target, f.having(ctx, "bad")[0]
 		nc := nodeCatalog(ctx, NewWithT(GinkgoT()), broken)

@@ -103,9 +103,9 @@ type assigner struct {
 // assign returns what nodes are to have by the statuses of all policies, which may be newer than those of the scope.
 func (a *assigner) assign(all []*v1alpha1.RolloutPolicy) assignments {
 	next := assignments{byNode: map[string]assignment{}, conditions: map[string][]metav1.Condition{}}
-	byName := map[string]*v1alpha1.RolloutPolicy{}
+	byName := map[string]assigningPolicy{}
 	for _, policy := range all {
-		byName[policy.Name] = policy
+		byName[policy.Name] = assigningPolicy{policy, rollout.StateOf(policy.Status), a.admits(policy)}
 		next.conditions[policy.Name] = policy.Status.Conditions
 	}
 	for name := range a.compiled.Nodes {
@@ -119,16 +119,23 @@ func (a *assigner) assign(all []*v1alpha1.RolloutPolicy) assignments {
 	return next
 }
 
+// An assigningPolicy is a policy with what is the same for all of its nodes.
+type assigningPolicy struct {
+	*v1alpha1.RolloutPolicy
+	state  rollout.State
+	admits bool
+}
+
 // byPolicy gives a node what its revision gives it now, or the goal of its policy if it is being admitted.
-func (a *assigner) byPolicy(name string, policy *v1alpha1.RolloutPolicy) assignment {
-	state, has, exists := rollout.StateOf(policy.Status), a.specs[name], a.nodeCatalogs[name] != nil
-	at := locate(a.scope, name, policy, state, has, a.compiled)
+func (a *assigner) byPolicy(name string, policy assigningPolicy) assignment {
+	state, has, exists := policy.state, a.specs[name], a.nodeCatalogs[name] != nil
+	at := locate(a.scope, name, policy.RolloutPolicy, state, has, a.compiled)
 	is := assignment{want: at.result, base: at.result, rollout: record(policy.Name, state, has, exists, at.Revision, a.now)}
-	if exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil && a.admits(policy) {
+	if exists && slices.Contains(state.Admitting, name) && !at.AtGoal && at.goal != nil && policy.admits {
 		is.want, is.rollout = at.goal, admitted(policy.Name, state, has, at, a.now)
 	}
 	is.rollout = withTypes(is.rollout, is.want)
-	is.waiting = a.waits.of(policy.Name, explainWait(policy, is.rollout.Revision), is.want, a.compiled.Nodes[name])
+	is.waiting = a.waits.of(policy.Name, explainWait(policy.RolloutPolicy, is.rollout.Revision), is.want, a.compiled.Nodes[name])
 	return is
 }
 

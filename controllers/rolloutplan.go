@@ -66,9 +66,7 @@ func decideAll(all []situation) []policyPlan {
 	}
 	plans := make([]policyPlan, len(all))
 	for i, s := range all {
-		others := slices.Clone(busy)
-		others[i] = false
-		s.input.ControlPlaneBusy = slices.Contains(others, true)
+		s.input.ControlPlaneBusy = slices.Contains(busy[:i], true) || slices.Contains(busy[i+1:], true)
 		decided := rollout.Next(s.input)
 		busy[i] = busy[i] || slices.ContainsFunc(decided.Admit, func(node string) bool { return isControlPlane(s.nodes[node]) })
 		plans[i] = s.plan(decided)

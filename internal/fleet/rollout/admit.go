@@ -1,6 +1,9 @@
 package rollout
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // room returns how many further nodes may get the goal.
 func (r *roster) room() int {
@@ -40,7 +43,10 @@ func (r *roster) next(candidates []Node, limit int) (names []string, controlPlan
 
 // ControlPlaneBusy reports whether a node of the control plane is in flight, or failed and is not well yet, so that no other one may be admitted,
 // whatever its policy.
-func ControlPlaneBusy(in Input) bool { return newRoster(in).controlPlaneBusy() }
+func ControlPlaneBusy(in Input) bool {
+	has := slices.ContainsFunc(in.Nodes, func(n Node) bool { return n.ControlPlane })
+	return has && newRoster(in).controlPlaneBusy()
+}
 
 // controlPlaneBusy reports whether a node of the control plane is in flight, or failed and is not well yet: etcd would lose its quorum with
 // the next one.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fettle-dev/fettle/api/v1alpha1"
 	"github.com/fettle-dev/fettle/internal/fleet/rollout"
 )
 
@@ -23,6 +24,20 @@ func policy(first, maxInFlight, maxFailed int32) rollout.Policy {
 // rollingOut is the state of a policy that rolls out the revision new.
 func rollingOut(admitting ...string) rollout.State {
 	return rollout.State{Stable: "old", Target: "new", Started: noon, Admitting: admitting}
+}
+
+// failedOn is that state after a node has failed.
+func failedOn(node string, admitting ...string) rollout.State {
+	s := rollingOut(admitting...)
+	s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: node}}, 1
+	return s
+}
+
+// endedBefore is that state if the revision has been rolled out before.
+func endedBefore(outcome v1alpha1.RolloutOutcome) rollout.State {
+	s := rollingOut()
+	s.History = []v1alpha1.RolloutRecord{{Revision: "new", Outcome: outcome}}
+	return s
 }
 
 type option func(*rollout.Node)

@@ -86,35 +86,19 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			want: outcome{Admit: 1, Affected: 20, Admitted: 1},
 		},
 		"a failed node that is gone counts": {
-			policy: policy(9, 9, 0), state: func() rollout.State {
-				s := rollingOut()
-				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "gone"}}, 1
-				return s
-			}(), nodes: nodes("n", 20),
+			policy: policy(9, 9, 0), state: failedOn("gone"), nodes: nodes("n", 20),
 			want: outcome{Halted: true, Affected: 20, Admitted: 1, Failed: 1},
 		},
 		"a failed node that is well again has not proven the target": {
-			policy: policy(1, 9, 1), state: func() rollout.State {
-				s := rollingOut()
-				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "a00"}}, 1
-				return s
-			}(), nodes: join(nodes("a", 1, proven), nodes("n", 19)),
+			policy: policy(1, 9, 1), state: failedOn("a00"), nodes: join(nodes("a", 1, proven), nodes("n", 19)),
 			want: outcome{Admit: 1, Affected: 20, Admitted: 2, Failed: 1},
 		},
 		"a revision that the policy has completed needs no growth": {
-			policy: policy(1, 9, 0), state: func() rollout.State {
-				s := rollingOut()
-				s.History = []v1alpha1.RolloutRecord{{Revision: "new", Outcome: v1alpha1.RolloutCompleted}}
-				return s
-			}(), nodes: nodes("n", 20),
+			policy: policy(1, 9, 0), state: endedBefore(v1alpha1.RolloutCompleted), nodes: nodes("n", 20),
 			want: outcome{Admit: 9, Affected: 20, Admitted: 9},
 		},
 		"a revision whose rollout was replaced needs growth": {
-			policy: policy(1, 9, 0), state: func() rollout.State {
-				s := rollingOut()
-				s.History = []v1alpha1.RolloutRecord{{Revision: "new", Outcome: v1alpha1.RolloutReplaced}}
-				return s
-			}(), nodes: nodes("n", 20),
+			policy: policy(1, 9, 0), state: endedBefore(v1alpha1.RolloutReplaced), nodes: nodes("n", 20),
 			want: outcome{Admit: 1, Affected: 20, Admitted: 1},
 		},
 		"silent, disabled, leaving and joining nodes are left out": {
@@ -151,11 +135,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			want: outcome{Admit: 2, Affected: 4, Excluded: 4},
 		},
 		"they get it at once if it was completed before": {
-			policy: policy(1, 1, 0), state: func() rollout.State {
-				s := rollingOut()
-				s.History = []v1alpha1.RolloutRecord{{Revision: "new", Outcome: v1alpha1.RolloutCompleted}}
-				return s
-			}(), nodes: join(nodes("s", 2, silent, abandoned), nodes("n", 2)),
+			policy: policy(1, 1, 0), state: endedBefore(v1alpha1.RolloutCompleted), nodes: join(nodes("s", 2, silent, abandoned), nodes("n", 2)),
 			want: outcome{Admit: 3, Affected: 4, Admitted: 1, Excluded: 2},
 		},
 		"nodes of the control plane get it one at a time": {
@@ -219,11 +199,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			want: outcome{Completed: true},
 		},
 		"a node that failed because the target is refused is not awaited": {
-			policy: policy(1, 9, 1), state: func() rollout.State {
-				s := rollingOut("n00")
-				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "n00"}}, 1
-				return s
-			}(), nodes: join(nodes("a", 3, proven), nodes("n", 1)),
+			policy: policy(1, 9, 1), state: failedOn("n00", "n00"), nodes: join(nodes("a", 3, proven), nodes("n", 1)),
 			want: outcome{Completed: true, Affected: 4, Admitted: 4, Proven: 3, Failed: 1},
 		},
 		"no node of the control plane gets it while one of another policy is in flight": {
@@ -231,11 +207,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			want: outcome{Admit: 2, Affected: 5, Admitted: 2},
 		},
 		"none does while one that has failed is about to prove that it is well": {
-			policy: policy(9, 9, 1), state: func() rollout.State {
-				s := rollingOut()
-				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "a00"}}, 1
-				return s
-			}(), nodes: join(nodes("a", 1, controlPlane, soaking), nodes("c", 2, controlPlane)),
+			policy: policy(9, 9, 1), state: failedOn("a00"), nodes: join(nodes("a", 1, controlPlane, soaking), nodes("c", 2, controlPlane)),
 			want: outcome{Affected: 3, Admitted: 1, Failed: 1},
 		},
 		"a node that is replaced by one of its name is not awaited any more": {
@@ -243,11 +215,7 @@ func TestNodesAreAdmittedAsOthersProveTheTarget(t *testing.T) {
 			want: outcome{Admit: 1, Affected: 2, Admitted: 1, Excluded: 1},
 		},
 		"a rollout whose only node failed is halted, also if the node is gone": {
-			policy: policy(1, 9, 1), state: func() rollout.State {
-				s := rollingOut()
-				s.Failures, s.Nodes.Failed = []v1alpha1.RolloutFailure{{Node: "gone"}}, 1
-				return s
-			}(),
+			policy: policy(1, 9, 1), state: failedOn("gone"),
 			want: outcome{Halted: true, Admitted: 1, Failed: 1},
 		},
 	} {

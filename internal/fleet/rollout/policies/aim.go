@@ -30,7 +30,7 @@ func (s *Set) Aim(name, newest string, exists func(revision string) bool) Aim {
 	case p.Spec.Revision != "":
 		return p.pinned(newest, exists)
 	}
-	missing := s.yetToComplete(p, newest)
+	missing := s.YetToComplete(name, newest)
 	if newest == "" || len(missing) == 0 || includes(p.completed(), newest) {
 		return Aim{Revision: newest}
 	}
@@ -67,14 +67,11 @@ func (p *policy) alternatives() string {
 }
 
 // YetToComplete returns the names, sorted, in spec.after of a policy that have not completed a revision, or don't exist.
-func (s *Set) YetToComplete(name, revision string) []string {
-	if p := s.named[name]; p != nil {
-		return s.yetToComplete(p, revision)
+func (s *Set) YetToComplete(name, revision string) (missing []string) {
+	p := s.named[name]
+	if p == nil {
+		return nil
 	}
-	return nil
-}
-
-func (s *Set) yetToComplete(p *policy, revision string) (missing []string) {
 	for _, name := range p.Spec.After {
 		if before := s.named[name]; before == nil || !before.isDoneWith(revision) {
 			missing = append(missing, name)
